@@ -1,0 +1,26 @@
+"""Upper bounds on how far a view's features can move, next to the lower bounds that a search finds.
+
+A certificate is a statement about every delta of a radius, not about those that a search tried. Where weights are given it
+is a deterministic inequality, computed in float64 with a margin for rounding; where they are revealed lazily it holds up to
+a stated probability over what is not revealed yet.
+"""
+
+from wordsway.certify.attention import certify_attention
+from wordsway.certify.features import certify_features
+from wordsway.certify.types import Certificate
+from wordsway.maps.attention_view import AttentionView
+from wordsway.maps.base import View
+from wordsway.maps.random_features import FeatureView
+
+__all__ = ["Certificate", "certify"]
+
+
+def certify(view: View, radius: float) -> Certificate:
+    """An upper bound on norm(change) / norm(phi(X)) over all deltas of norm at most `radius`."""
+    if view.base_norm == 0:
+        return Certificate(None, 0.0, "phi(X) is zero, so a relative change is not defined")
+    if isinstance(view, AttentionView):
+        return certify_attention(view, radius)
+    if isinstance(view, FeatureView):
+        return certify_features(view, radius)
+    return Certificate(None, 0.0, f"no certificate is known for {type(view).__name__}")

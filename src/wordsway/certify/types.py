@@ -1,0 +1,13 @@
+"""What a certificate is."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """`upper` bounds the relative change of every allowed delta, except with probability `failure` over the draw of the
+    weights; where there is no bound, `reason` says why."""
+
+    upper: float | None
+    failure: float = 0.0
+    reason: str | None = None

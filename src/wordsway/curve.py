@@ -1,0 +1,248 @@
+"""Word sensitivity against context length: cells, their summary, fitted exponents."""
+
+import csv
+import io
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from wordsway import theory
+from wordsway.errors import InputError
+from wordsway.maps.named import named_map
+from wordsway.result import write_text
+from wordsway.seeds import stream
+from wordsway.sensitivity import word_sensitivity
+from wordsway.tokens import check_size, synthetic_tokens
+
+
+@dataclass(frozen=True)
+class CurvePlan:
+    """What to measure: every map at every d, n and trial, on a synthetic text and weights of the trial's own."""
+
+    maps: tuple[str, ...]
+    n: tuple[int, ...]
+    d: tuple[int, ...]
+    trials: int
+    seed: int = 0
+    depth: int | None = None
+    token: int = 0
+
+    def __post_init__(self) -> None:
+        if not (self.maps and self.n and self.d):
+            raise InputError("a curve needs at least one map, one n and one d")
+        for name, values in (("n", self.n), ("d", self.d)):
+            for value in values:
+                check_size(value, name)
+        check_size(self.trials, "trials")
+        check_size(self.seed, "seed", least=0)
+        for values, name in ((self.maps, "maps"), (self.n, "n"), (self.d, "d")):
+            if len(set(values)) < len(values):
+                raise InputError(f"{name} names a value twice: {', '.join(map(str, values))}")
+        for name in self.maps:  # an unknown map or a depth without meaning is an error now, not after an hour
+            named_map(name, 1, 1, depth=self.depth if name == "drf" else None)
+        if self.depth is not None and "drf" not in self.maps:
+            raise InputError(f"depth={self.depth} is for drf, which is not among the maps")
+        if not 0 <= self.token < min(self.n):
+            raise InputError(f"token {self.token} is out of range for the shortest text, n={min(self.n)}")
+
+    def cells(self) -> Iterator[tuple[str, int, int, int]]:
+        for map in self.maps:
+            for d in self.d:
+                for n in self.n:
+                    for trial in range(self.trials):
+                        yield map, d, n, trial
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measurement of a curve."""
+
+    map: str
+    d: int
+    n: int
+    trial: int
+    lower: float
+    upper: float | None
+    random_mean: float
+    evaluations: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """The trials of one map at one d and n."""
+
+    map: str
+    d: int
+    n: int
+    trials: int
+    mean: float
+    sd: float
+    upper: float | None
+    random: float
+    theory: float | None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """S ~ n^exponent by least squares on logarithms, with a 95% interval (None where there are too few points), and
+    the same for S divided by the prediction, which is flat where the prediction has the right shape."""
+
+    map: str
+    d: int
+    exponent: float | None
+    low: float | None
+    high: float | None
+    against_theory: float | None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A measured curve."""
+
+    plan: CurvePlan
+    cells: tuple[Cell, ...]
+    points: tuple[Point, ...]
+    fits: tuple[Fit, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "plan": asdict(self.plan),
+            "cells": [asdict(cell) for cell in self.cells],
+            "points": [asdict(point) for point in self.points],
+            "fits": [asdict(fit) for fit in self.fits],
+        }
+
+
+def curve(
+    plan: CurvePlan, out: str | os.PathLike[str] | None = None, progress: Callable[[int, int, str], None] | None = None
+) -> Curve:
+    """Measure a plan. With `out`, every cell is written to out/cells.csv as soon as it is known, and cells that are there
+    already are not measured again, so a run that was stopped goes on where it was. `progress` gets (done, all, next)."""
+    log = _Log(Path(out), plan) if out is not None else None
+    known = log.read() if log else {}
+    wanted = list(plan.cells())
+    found: list[Cell] = []
+    for done, key in enumerate(wanted):
+        if progress:
+            progress(done, len(wanted), f"{key[0]} d={key[1]} n={key[2]}")
+        cell = known.get(key)
+        if cell is None:
+            cell = _measure(plan, *key)
+            if log:
+                log.append(cell)
+        found.append(cell)
+    if progress:
+        progress(len(wanted), len(wanted), "")
+    points = tuple(_points(found))
+    result = Curve(plan, tuple(found), points, tuple(_fits(found)))
+    if log:
+        log.finish(result)
+    return result
+
+
+def _measure(plan: CurvePlan, map: str, d: int, n: int, trial: int) -> Cell:
+    key = (plan.seed, "curve", d, n, trial)
+    X = synthetic_tokens(n, d, stream(*key, "text"))
+    phi = named_map(map, n, d, stream(*key, "weights"), depth=plan.depth if map == "drf" else None)
+    r = word_sensitivity(phi, X, plan.token, seed=plan.seed)
+    assert r.random is not None
+    return Cell(map, d, n, trial, r.lower, r.upper, r.random.mean, r.evaluations, r.seconds)
+
+
+def _groups(cells: Iterable[Cell], *names: str) -> Iterator[list[Cell]]:
+    groups: dict[tuple[Any, ...], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(tuple(getattr(cell, name) for name in names), []).append(cell)
+    yield from groups.values()
+
+
+def _points(cells: Sequence[Cell]) -> Iterator[Point]:
+    for group in _groups(cells, "map", "d", "n"):
+        first, count = group[0], len(group)
+        values = [cell.lower for cell in group]
+        mean = math.fsum(values) / count
+        sd = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (count - 1)) if count > 1 else 0.0
+        uppers = [cell.upper for cell in group if cell.upper is not None]
+        upper = math.fsum(uppers) / count if len(uppers) == count else None
+        average = math.fsum(cell.random_mean for cell in group) / count
+        yield Point(first.map, first.d, first.n, count, mean, sd, upper, average, theory.predict(first.map, first.n, first.d))
+
+
+def _fits(cells: Sequence[Cell]) -> Iterator[Fit]:
+    for group in _groups(cells, "map", "d"):
+        first = group[0]
+        lengths = [cell.n for cell in group]
+        exponent, low, high = fit_exponent(lengths, [cell.lower for cell in group])
+        predicted = {n: theory.predict(first.map, n, first.d) for n in set(lengths)}
+        ratio = None
+        if all(value is not None for value in predicted.values()):
+            ratio = fit_exponent(lengths, [cell.lower / (predicted[cell.n] or math.nan) for cell in group])[0]
+        yield Fit(first.map, first.d, exponent, low, high, ratio)
+
+
+def fit_exponent(n: Sequence[int], values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+    """The slope of log(values) against log(n), with its 95% interval from Student's t; None where it is not determined."""
+    if len(set(n)) < 2 or min(values) <= 0:
+        return None, None, None
+    from scipy.stats import linregress, t
+
+    fit = linregress([math.log(k) for k in n], [math.log(v) for v in values])
+    if len(n) < 3:
+        return float(fit.slope), None, None
+    half = float(t.ppf(0.975, len(n) - 2)) * float(fit.stderr)
+    return float(fit.slope), float(fit.slope) - half, float(fit.slope) + half
+
+
+class _Log:
+    """A folder with plan.json, cells.csv (append only) and, at the end, the summary."""
+
+    def __init__(self, folder: Path, plan: CurvePlan) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from None
+        self.folder, self.cells = folder, folder / "cells.csv"
+        text = json.dumps(asdict(plan), indent=1) + "\n"
+        plan_file = folder / "plan.json"
+        if not plan_file.exists():
+            write_text(plan_file, text)
+        elif plan_file.read_text(encoding="utf-8") != text:
+            raise InputError(f"{str(folder)!r} holds another curve (see its plan.json); choose another folder for this one")
+
+    def read(self) -> dict[tuple[str, int, int, int], Cell]:
+        if not self.cells.exists():
+            write_text(self.cells, ",".join(field.name for field in fields(Cell)) + "\n")
+            return {}
+        text = self.cells.read_text(encoding="utf-8")
+        if not text.endswith("\n"):  # the last line was being written when the run was killed
+            text = text[: text.rfind("\n") + 1]
+            write_text(self.cells, text)
+        found = {}
+        for row in csv.DictReader(io.StringIO(text)):
+            upper = float(row["upper"]) if row["upper"] else None
+            numbers = float(row["lower"]), upper, float(row["random_mean"]), int(row["evaluations"]), float(row["seconds"])
+            cell = Cell(row["map"], int(row["d"]), int(row["n"]), int(row["trial"]), *numbers)
+            found[cell.map, cell.d, cell.n, cell.trial] = cell
+        return found
+
+    def append(self, cell: Cell) -> None:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow("" if v is None else v for v in asdict(cell).values())
+        with open(self.cells, "a", encoding="utf-8") as file:
+            file.write(line.getvalue())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def finish(self, result: Curve) -> None:
+        line = io.StringIO()
+        writer = csv.writer(line, lineterminator="\n")
+        writer.writerow(field.name for field in fields(Point))
+        writer.writerows(("" if v is None else v for v in asdict(point).values()) for point in result.points)
+        write_text(self.folder / "curve.csv", line.getvalue())
+        fits = [asdict(fit) for fit in result.fits]
+        write_text(self.folder / "fits.json", json.dumps(fits, indent=1) + "\n")

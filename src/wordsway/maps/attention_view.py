@@ -1,0 +1,249 @@
+"""The cheap view of an attention layer when a few tokens move.
+
+Index conventions: j runs over all n rows (queries), k and l over the m moved tokens; delta (*batch, m, d). W is scaled, so
+that logits are queries X^T = X keys^T with queries = X W, keys = X W^T.
+
+For a row j that stays, all that stays can be kept as one token: its pooled logit and its value r_j, the average of the
+unmoved values under row j. With w_jk the new and b_jk the old weights of the moved tokens, row j changes by
+    sum_k w_jk delta_k + (w_jk - b_jk) (x_k - r_j),
+whose squared norm needs inner products only: O(m n d) for all rows. The m moved rows are computed afresh; in the formulas
+above they are switched off by a pooled logit so high that they give no weight to any moved token.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from wordsway.devices import precise
+from wordsway.maps.base import Probe, View
+from wordsway.maps.scores import Score
+
+ROW_BLOCK = 2**24  # logits that exist at once, in float64, when a long text is prepared
+_OFF = 1e30
+
+
+class Text:
+    """A text under one layer, as all of its views share it: in float64, and cast to where the search runs."""
+
+    def __init__(
+        self, X: Float[Tensor, "n d"], W: Float[Tensor, "d d"], score: Score, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        self.score, self.device, self.dtype = score, device, dtype
+        self.source = X.detach().to("cpu", torch.float64)
+        self.X = self.source.to(precise(device))
+        self.W = W.to(self.X.device)
+        self.queries, self.keys = self.X @ self.W, self.X @ self.W.T
+        # One product with delta gives everything linear in it that all views need: A_j . delta, W x_j . delta, delta W.
+        self.linear = self.cast(torch.cat([self.queries, self.keys, self.W.T])).T
+        self.sizes = [len(X), len(X), X.shape[1]]
+        self.X_cast = self.cast(self.X)
+
+    def cast(self, tensor: Tensor) -> Tensor:
+        return tensor.to(self.device, self.dtype)
+
+
+class AttentionView(View):
+    """The change of one attention layer when m tokens move; everything fixed is computed in float64."""
+
+    def __init__(self, text: Text, tokens: tuple[int, ...]) -> None:
+        self.text, self.tokens, self.score = text, tokens, text.score
+        self.X, self.dtype, self.device = text.source, text.dtype, text.device
+        X, index = text.X, list(tokens)
+        self.stay = torch.ones(len(X), dtype=torch.bool, device=X.device)
+        self.stay[index] = False
+        x = X[index]
+        self.rest, self.pooled = _unmoved(self.score, text.queries, X[self.stay])
+        self.rest[index], self.pooled[index] = 0.0, _OFF
+        self.logits = text.queries @ x.T  # shape: (j, k)
+        self.old = _moved_weights(self.score, self.pooled, self.logits)
+        self.row_logits = text.queries[index] @ X.T  # shape: (k, n)
+        self.moved_rows = self.score.normalize(self.row_logits) @ X
+        base = self.rest + self.old @ x - self.old.sum(1, keepdim=True) * self.rest
+        self.base_norm = math.sqrt(float(base.square().sum() + self.moved_rows.square().sum()))
+
+        cross = x @ self.rest.T  # shape: (k, j)
+        gram = (x @ x.T)[..., None] - cross[:, None] - cross[None] + self.rest.square().sum(1)
+        cast = text.cast
+        self._gram = cast(gram)  # (x_k - r_j) . (x_l - r_j), shape: (k, l, j)
+        self._pooled, self._logits, self._old = cast(self.pooled), cast(self.logits.T), cast(self.old.T)
+        self._x, self._rest = cast(x), cast(self.rest)
+        self._row_logits, self._moved_rows = cast(self.row_logits), cast(self.moved_rows)
+        self._index = torch.tensor(index, device=text.device)
+
+    @cached_property
+    def _single(self) -> Callable[[Tensor], Tensor]:
+        evaluate = one_token([self])
+        return lambda delta: evaluate(delta[None])[0]
+
+    def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
+        if len(self.tokens) == 1:
+            return self._single(delta)
+        w, fresh = self._parts(delta)
+        e = w - self._old
+        dd, dx, dr = delta @ delta.mT, delta @ self._x.T, delta @ self._rest.T
+        total = (dd * (w @ w.mT) + 2 * dx * (w @ e.mT)).sum((-1, -2)) - 2 * (w * dr * e.sum(-2, keepdim=True)).sum((-1, -2))
+        return total + torch.einsum("...kj,...lj,klj->...", e, e, self._gram) + fresh.square().sum((-1, -2))
+
+    def change(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch features"]:
+        w, fresh = self._parts(delta)
+        e = (w - self._old).mT
+        rows = w.mT @ delta + e @ self._x - e.sum(-1, keepdim=True) * self._rest
+        return rows.index_add(-2, self._index, fresh).flatten(-2)
+
+    def probe(self, targets: Float[Tensor, "q features"]) -> Probe:
+        rows = targets.to(self.device, self.dtype).unflatten(-1, tuple(self.X.shape))  # shape: (q, j, d)
+        offsets = self._x @ rows.mT - (rows * self._rest).sum(-1)[:, None]  # (x_k - r_j) . target_j, shape: (q, k, j)
+
+        def inner(delta: Tensor) -> Tensor:
+            w, fresh = self._parts(delta)
+            along = delta[..., None, :, :] @ rows.mT  # shape: (*batch, q, k, j)
+            stay = (w[..., None, :, :] * along + (w - self._old)[..., None, :, :] * offsets).sum((-1, -2))
+            return stay + (fresh[..., None, :, :] * rows[:, self._index]).sum((-1, -2))
+
+        return inner
+
+    def _parts(self, delta: Tensor) -> tuple[Float[Tensor, "*batch m j"], Float[Tensor, "*batch m d"]]:
+        """The weights that all rows give to the moved tokens, and the change of the moved rows themselves."""
+        s, to_keys, dW = (delta @ self.text.linear).split(self.text.sizes, -1)
+        w = _moved_weights(self.score, self._pooled, (self._logits + s).mT).mT
+        both = s[..., self._index].mT + dW @ delta.mT  # what a moved row gains for a moved token, beyond `to_keys`
+        weights = self.score.normalize((self._row_logits + to_keys).index_add(-1, self._index, both))
+        fresh = weights @ self.text.X_cast + weights[..., self._index] @ delta - self._moved_rows
+        return w, fresh
+
+    def starts(self) -> Float[Tensor, "s m d"]:
+        """The proof's direction, sum_j A_j, along which the scores of all rows grow together; the token's own, along which
+        its value grows; ways for its row to turn away from all other tokens; and sums of these."""
+        found = [self.text.queries[self.stay].sum(0), self.text.X[list(self.tokens)], *self._away()]
+        unit = [v / v.norm(dim=-1, keepdim=True).clamp(min=1e-300) for v in found]
+        pull, own, *aways = (v.expand(len(self.tokens), -1) for v in unit)
+        sums = [pull, pull + own, 2 * pull + own, own]
+        for away in aways:
+            sums += [away, away + own, away + pull, away + own + pull]
+        return self.text.cast(torch.stack(sums))
+
+    def _away(self) -> list[Float[Tensor, "_ d"]]:
+        """Downhill for the sum of a moved row's logits to the unmoved tokens. Where the score silences: the shortest delta
+        that takes them all to -1 and, to first order, the row's logit to itself to 4, so that the row keeps nothing but
+        itself; and one that settles for less, for when that one is too long."""
+        keys, W = self.text.keys[self.stay], self.text.W
+        if not self.score.silences:
+            return [-keys.sum(0, keepdim=True)]
+        found = []
+        for ridge in (1e-6, 0.5):
+            deltas = []
+            for logits, token in zip(self.row_logits, self.tokens, strict=True):
+                both = torch.cat([keys, ((W + W.T) @ self.text.X[token])[None]])
+                wanted = torch.cat([-1 - logits[self.stay], (4 - logits[token])[None]])
+                deltas.append(_ridge(both, wanted, ridge))
+            found.append(torch.stack(deltas))
+        return found
+
+    @property
+    def bytes_per_evaluation(self) -> int:
+        return 12 * self.dtype.itemsize * sum(self.text.sizes) * len(self.tokens)
+
+
+def _unmoved(score: Score, queries: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """For each row, the average r_j of the unmoved values under its weights renormalised to them, and their pooled
+    logit; by blocks of rows, so that n^2 numbers never exist at once."""
+    rest, pooled = torch.empty_like(queries), queries.new_empty(len(queries))
+    step = max(1, ROW_BLOCK // max(1, len(values)))
+    for start in range(0, len(queries), step):
+        rows = slice(start, start + step)
+        logits = queries[rows] @ values.T
+        rest[rows] = score.normalize(logits) @ values
+        pooled[rows] = score.pool(logits)
+    return rest, pooled
+
+
+def _ridge(rows: Float[Tensor, "r d"], wanted: Float[Tensor, "r"], ridge: float) -> Float[Tensor, "d"]:
+    """A short delta with rows @ delta close to `wanted`, from the smaller Gram matrix; `ridge` is against its mean."""
+    tall = len(rows) > rows.shape[1]
+    gram = rows.T @ rows if tall else rows @ rows.T
+    gram.diagonal().add_(ridge * gram.diagonal().mean())
+    return torch.linalg.solve(gram, rows.T @ wanted) if tall else torch.linalg.solve(gram, wanted) @ rows
+
+
+def _moved_weights(score: Score, pooled: Tensor, logits: Tensor) -> Tensor:
+    """The weights of the moved tokens, (..., j, m), beside all others pooled into one."""
+    if logits.shape[-1] == 1:
+        return score.share(pooled[..., None], logits)
+    return score.normalize(torch.cat([pooled[..., None].expand_as(logits[..., :1]), logits], -1))[..., 1:]
+
+
+@dataclass(frozen=True)
+class _Pack:
+    """g views of one text, with one moved token each, side by side."""
+
+    text: Text
+    pooled: Float[Tensor, "g 1 j"]
+    logits: Float[Tensor, "g 1 j"]
+    old: Float[Tensor, "g 1 j"]
+    gram: Float[Tensor, "g 1 j"]
+    rest: Float[Tensor, "g j d"]
+    x: Float[Tensor, "g 1 d"]
+    row_logits: Float[Tensor, "g 1 j"]
+    row: Float[Tensor, "g 1 d"]
+    own: Float[Tensor, "g 1 j"]  # 1 at the moved token, else 0
+
+
+def one_token(views: Sequence[AttentionView]) -> Callable[[Tensor], Tensor]:
+    """The function (g, *batch, 1, d) -> (g, *batch), squared changes for g views of one text that each move one token."""
+
+    def stack(name: str) -> Tensor:
+        return torch.stack([getattr(view, name) for view in views])
+
+    text = views[0].text
+    own = torch.nn.functional.one_hot(stack("_index"), len(text.X)).to(text.dtype)
+    pooled, gram = stack("_pooled")[:, None], stack("_gram")[:, 0] * (1 - own)
+    parts = [stack(name) for name in ("_rest", "_x", "_row_logits", "_moved_rows")]
+    pack = _Pack(text, pooled, stack("_logits"), stack("_old"), gram, *parts, own)
+    return lambda delta: _OneToken.apply(delta, pack)  # pyright: ignore[reportReturnType]
+
+
+class _OneToken(torch.autograd.Function):
+    """The squared change with its gradient by hand and in the same pass: a search evaluates little else, and for it the
+    bookkeeping of automatic differentiation costs more than the arithmetic."""
+
+    @staticmethod
+    def forward(ctx, delta: Tensor, pack: _Pack) -> Tensor:
+        text, score = pack.text, pack.text.score
+        batch = delta.reshape(len(pack.x), -1, delta.shape[-1])  # shape: (g, b, d)
+        s, to_keys, dW = (batch @ text.linear).split(text.sizes, -1)
+        logits = pack.logits + s
+        w = score.share(pack.pooled, logits)
+        e = w - pack.old
+        we = w * e
+        dd = batch.square().sum(-1, keepdim=True)
+        q = (batch * pack.x).sum(-1, keepdim=True) - batch @ pack.rest.mT
+        both = (s * pack.own).sum(-1, keepdim=True) + (dW * batch).sum(-1, keepdim=True)
+        row_logits = pack.row_logits + to_keys + both * pack.own
+        weights = score.normalize(row_logits)
+        self_weight = (weights * pack.own).sum(-1, keepdim=True)
+        row = weights @ text.X_cast + self_weight * batch - pack.row
+        ww = w.square().sum(-1, keepdim=True)
+        total = (ww * dd).squeeze(-1) + (2 * we * q + e.square() * pack.gram).sum(-1) + row.square().sum(-1)
+
+        if ctx.needs_input_grad[0]:
+            ds = score.share_slope(pack.pooled, logits, w) * (2 * w * dd + 2 * (w + e) * q + 2 * e * pack.gram)
+            dweights = 2 * (row @ text.X_cast.T + (row * batch).sum(-1, keepdim=True) * pack.own)
+            dlogits = score.pull_back(row_logits, weights, dweights)
+            dboth = (dlogits * pack.own).sum(-1, keepdim=True)
+            gradient = torch.cat([ds + dboth * pack.own, dlogits, dboth * batch], -1) @ text.linear.T
+            gradient += 2 * (we.sum(-1, keepdim=True) * pack.x - we @ pack.rest)
+            gradient += 2 * ww * batch + dboth * dW + 2 * self_weight * row
+            ctx.save_for_backward(gradient.reshape(delta.shape))
+        return total.reshape(delta.shape[:-2])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, *grads: Tensor) -> tuple[Tensor, None]:
+        (gradient,) = ctx.saved_tensors
+        return grads[0][..., None, None] * gradient, None

@@ -1,0 +1,162 @@
+"""The two abstractions: a feature map, and its view of a text with a few tokens free to move.
+
+Index conventions: X (n, d) is the text; m tokens of it move; delta (*batch, m, d) is how they move; the features are
+flattened to one axis.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from wordsway.errors import InputError
+from wordsway.tokens import check_tokens
+
+Probe = Callable[[Tensor], Tensor]
+
+
+class View(ABC):
+    """How the features change when some tokens of one text move: all that a search or an objective sees of a map.
+
+    Everything that does not depend on delta was paid for when the view was made. All methods are differentiable.
+    """
+
+    X: Tensor  # the text, float64 on the CPU
+    tokens: tuple[int, ...]
+    dtype: torch.dtype  # of delta and of all results
+    device: torch.device
+    base_norm: float  # norm(phi(X)), from float64
+    sphere_is_enough: bool = False  # proven: over a ball, the largest change is found on its sphere
+    rugged: bool = True  # many local maxima are to be expected, so a search should race many starts
+
+    @abstractmethod
+    def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
+        """norm(phi(X + delta) - phi(X))^2."""
+
+    @abstractmethod
+    def probe(self, targets: Float[Tensor, "q features"]) -> Probe:
+        """The function delta -> (*batch, q): inner products of the change with fixed targets."""
+
+    @abstractmethod
+    def change(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch features"]:
+        """phi(X + delta) - phi(X): the reference for the other two."""
+
+    @property
+    def evaluations_left(self) -> int | None:
+        """How many more deltas (with a gradient) the view can take; None for no limit."""
+        return None
+
+    @property
+    def bytes_per_evaluation(self) -> int:
+        """A rough size of what one delta of a batch needs while it is evaluated."""
+        return 16 * self.X.numel()
+
+    def starts(self) -> Float[Tensor, "s m d"]:
+        """Directions that the mathematics of the map suggests for a search; may be none."""
+        m, d = len(self.tokens), self.X.shape[1]
+        return torch.empty(0, m, d, dtype=self.dtype, device=self.device)
+
+
+class FeatureMap(ABC):
+    """phi: texts to features, with its weights drawn. Recipes that draw weights have a `sample` method instead."""
+
+    n: int | None  # the context length it is made for; None for any
+    d: int | None
+
+    @abstractmethod
+    def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
+        """phi(X), by the plain definition."""
+
+    @abstractmethod
+    def view(
+        self,
+        X: Float[Tensor, "n d"],
+        tokens: Sequence[int],
+        *,
+        dtype: torch.dtype = torch.float64,
+        device: torch.device | str = "cpu",
+    ) -> View:
+        """Pay once for a text and the tokens that may move."""
+
+    @abstractmethod
+    def config(self) -> dict[str, Any]:
+        """What the map is, as JSON values."""
+
+    def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
+        """The function (g, *batch, m, d) -> (g, *batch) that evaluates g views of one text at once."""
+        return lambda delta: torch.stack([view.sq_norm(part) for view, part in zip(views, delta, strict=True)])
+
+    def plain_bytes(self, n: int, d: int) -> float | None:
+        """Memory for the plain definition in float64; None where there is no plain map to evaluate."""
+        return 64.0 * n * d
+
+    def check(self, X: Float[Tensor, "n d"]) -> None:
+        """Raise an InputError unless X has the shape that the map is made for."""
+        n, d = X.shape
+        if self.d is not None and d != self.d:
+            raise InputError(f"X has d={d} coordinates a token, but the map was made for d={self.d}")
+        if self.n is not None and n != self.n:
+            raise InputError(f"X has n={n} tokens, but the map was made for n={self.n}")
+
+
+def moved(X: Tensor, tokens: Sequence[int], delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch n d"]:
+    """X with delta added to the rows `tokens`."""
+    index = torch.tensor(list(tokens), device=delta.device)
+    X = X.to(delta.device, delta.dtype).expand(*delta.shape[:-2], *X.shape)
+    return X.index_add(-2, index, delta)
+
+
+class PlainView(View):
+    """The view of a map without structure: every delta is a whole evaluation of the map."""
+
+    def __init__(
+        self,
+        phi: Callable[[Tensor], Tensor],
+        X: Float[Tensor, "n d"],
+        tokens: Sequence[int],
+        dtype: torch.dtype,
+        device: torch.device | str,
+    ) -> None:
+        self.phi, self.X, self.tokens = phi, X, check_tokens(tokens, len(X))
+        self.dtype, self.device = dtype, torch.device(device)
+        self._base = phi(X.to(device, dtype)).flatten()
+        self.base_norm = float(self._base.double().norm())
+
+    def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
+        return self.change(delta).square().sum(-1)
+
+    def probe(self, targets: Float[Tensor, "q features"]) -> Probe:
+        return lambda delta: self.change(delta) @ targets.T
+
+    def change(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch features"]:
+        texts = moved(self.X, self.tokens, delta)
+        flat = texts.reshape(-1, *self.X.shape)
+        rows = torch.stack([self.phi(text).flatten() for text in flat]) - self._base
+        return rows.reshape(*delta.shape[:-2], -1)
+
+
+class PlainMap(FeatureMap):
+    """Any differentiable function of a text, (n, d) -> features, as a feature map."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor], name: str = "plain") -> None:
+        self.function, self.name = function, name
+        self.n = self.d = None
+
+    def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
+        return self.function(X)
+
+    def view(
+        self,
+        X: Float[Tensor, "n d"],
+        tokens: Sequence[int],
+        *,
+        dtype: torch.dtype = torch.float64,
+        device: torch.device | str = "cpu",
+    ) -> View:
+        return PlainView(self.function, X, tokens, dtype, device)
+
+    def config(self) -> dict[str, Any]:
+        return {"map": self.name}

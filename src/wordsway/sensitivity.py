@@ -1,0 +1,240 @@
+"""The public functions: how far can one token move the features of a text?"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from wordsway import __version__
+from wordsway.certify import Certificate, certify
+from wordsway.constraints import Ball, Sphere
+from wordsway.devices import find_device, find_dtype
+from wordsway.errors import InputError, TooLargeError
+from wordsway.maps.base import FeatureMap, PlainMap, View, moved
+from wordsway.memory import fits
+from wordsway.result import Sensitivity, TokenSensitivity, summarize
+from wordsway.search.ascent import Ascent, maximize, suited
+from wordsway.tokens import as_text, check_size, check_tokens
+
+FEWEST = 8  # evaluations below which a search is not worth its name
+_GROUP_NUMBERS = 12_000_000  # in all views of tokens that are searched side by side
+_BATCH_BYTES = 2**28  # what a batch of random deltas may need at once
+
+
+def word_sensitivity(
+    phi: FeatureMap | Callable[[Tensor], Tensor],
+    X: Any,
+    token: int | Sequence[int] | Literal["all"] = "all",
+    *,
+    seed: int = 0,
+    radius: float | None = None,
+    budget: int | None = None,
+    certificate: bool = True,
+    random_draws: int = 100,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype | str = torch.float32,
+    progress: Callable[[int, int], None] | None = None,
+) -> Sensitivity:
+    """The largest relative change norm(phi(X^i(delta)) - phi(X)) / norm(phi(X)) over norm(delta) <= radius.
+
+    `token` is one index, a list of them, or "all" for the supremum over every token: each is moved alone, and all are
+    measured on one and the same map. `radius` is sqrt(d) unless given. `budget` is the number of evaluations that a
+    token's search may use; more can only help. The search runs in `dtype` on `device`; what it found is evaluated again in
+    float64. `certificate=False` and `random_draws=0` leave out the upper bound and the average case. `progress` is called
+    with (tokens done, tokens in all).
+    """
+    began = time.perf_counter()
+    phi = _as_map(phi)
+    text = as_text(X)
+    phi.check(text)
+    n, d = text.shape
+    tokens = _as_tokens(token, n)
+    seed = check_size(seed, "seed", least=0)
+    random_draws = check_size(random_draws, "random_draws", least=0)
+    radius = _as_radius(radius, d)
+    device, dtype = find_device(device), find_dtype(dtype)
+    if budget is not None:
+        check_size(budget, "budget", least=FEWEST)
+
+    job = _Job(phi, text, tokens, radius, seed, budget, certificate, random_draws, dtype, device)
+    table: list[TokenSensitivity] = []
+    deltas: list[Tensor] = []
+    changes: list[Tensor] = []
+    for group in job.groups():
+        for entry, delta, change in job.measure(group):
+            table.append(entry)
+            deltas.append(delta)
+            changes.append(change)
+            if progress:
+                progress(len(table), len(tokens))
+    if job.remembers:  # asked for random deltas last, so that they do not change what was found
+        changes = [job.random_changes(job.view(k), k) for k in range(len(tokens))]
+
+    top = max(range(len(table)), key=lambda k: table[k].lower)
+    uppers = [entry.upper for entry in table]
+    missing = next((entry.upper_reason for entry in table if entry.upper is None), None)
+    return Sensitivity(
+        lower=table[top].lower,
+        upper=None if missing is not None else max(u for u in uppers if u is not None),
+        upper_failure=min(1.0, sum(entry.upper_failure for entry in table)),
+        upper_reason=missing,
+        token=table[top].token,
+        delta=deltas[top],
+        radius=radius,
+        per_token=tuple(table),
+        random=summarize(torch.cat(changes)) if random_draws else None,
+        evaluations=sum(entry.evaluations for entry in table),
+        checked=job.how,
+        map=phi.config(),
+        n=n,
+        d=d,
+        seed=seed,
+        seconds=time.perf_counter() - began,
+        version=__version__,
+    )
+
+
+def change(phi: FeatureMap | Callable[[Tensor], Tensor], X: Any, X2: Any) -> float:
+    """norm(phi(X2) - phi(X)) / norm(phi(X)): how much a given substitution changes the features."""
+    phi = _as_map(phi)
+    before, after = as_text(X), as_text(X2, "X2")
+    if before.shape != after.shape:
+        raise InputError(f"X and X2 must have one shape, got {tuple(before.shape)} and {tuple(after.shape)}")
+    phi.check(before)
+    base = phi(before)
+    size = float(base.norm())
+    if not size > 0:
+        raise InputError("phi(X) is zero, so a change relative to it is not defined")
+    return float((phi(after) - base).norm()) / size
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One measurement: what is the same for all of its tokens. Methods take a token's position in `tokens`."""
+
+    phi: FeatureMap
+    text: Float[Tensor, "n d"]
+    tokens: tuple[int, ...]
+    radius: float
+    seed: int
+    budget: int | None
+    certificate: bool
+    draws: int
+    dtype: torch.dtype
+    device: torch.device
+
+    def view(self, position: int) -> View:
+        view = self.phi.view(self.text, [self.tokens[position]], dtype=self.dtype, device=self.device)
+        if not view.base_norm > 0:
+            raise InputError("phi(X) is zero, so a change relative to it is not defined")
+        return view
+
+    @cached_property
+    def remembers(self) -> bool:
+        """Whether the map keeps what it was asked, so that its answers depend on the order of questions."""
+        return self.view(0).evaluations_left is not None
+
+    def groups(self) -> Iterator[list[int]]:
+        """Positions to search side by side: a step of a search on a small text is mostly overhead, which many can share."""
+        size = 1 if self.remembers else max(1, min(32, _GROUP_NUMBERS // (self.text.numel() + self.text.shape[1] ** 2)))
+        everything = list(range(len(self.tokens)))
+        for start in range(0, len(everything), size):
+            yield everything[start : start + size]
+
+    def measure(self, positions: list[int]) -> Iterator[tuple[TokenSensitivity, Tensor, Tensor]]:
+        """For each of some tokens: its bounds, the delta that was found, and what random deltas do."""
+        views = [self.view(position) for position in positions]
+        region = (Sphere if views[0].sphere_is_enough else Ball)(self.radius, 1, self.text.shape[1])
+        ascent = self.ascent(views[0], positions[0])
+        found = maximize(views, self.phi.sq_norms(views), region, self.seed, ascent)
+        for position, view, best in zip(positions, views, found, strict=True):
+            delta = region.project(best.delta.to("cpu", torch.float64))
+            lower = self.relative_change(view, delta)
+            bound = certify(view, self.radius) if self.certificate else Certificate(None, 0.0, "not asked for")
+            entry = TokenSensitivity(
+                self.tokens[position],
+                lower,
+                bound.upper,
+                bound.failure,
+                bound.reason,
+                best.evaluations,
+                best.converged,
+            )
+            yield entry, delta[0], torch.empty(0) if self.remembers else self.random_changes(view, position)
+
+    def ascent(self, view: View, position: int) -> Ascent:
+        """The search for one token, with its part of what a lazy map may still be asked."""
+        ascent = suited(view) if self.budget is None else suited(view).scaled(self.budget)
+        if view.evaluations_left is None:
+            return ascent
+        tokens_left = len(self.tokens) - position
+        left = (view.evaluations_left - self.draws) // tokens_left
+        if left < FEWEST:
+            raise TooLargeError(
+                f"searching {tokens_left} tokens of a lazy map would reveal more weights than it may keep; "
+                f"sample it with a larger memory_limit=, or ask for fewer tokens or random_draws"
+            )
+        return ascent if ascent.budget <= left else ascent.scaled(left)
+
+    @cached_property
+    def how(self) -> str:
+        """How `lower` is evaluated: through the plain map where there is one and it fits."""
+        need = self.phi.plain_bytes(*self.text.shape)
+        if need is not None and fits(need):
+            return "plain map, float64"
+        has_float64 = self.device.type != "mps"
+        return "revealed weights, float64" if need is None and has_float64 else f"view, {self.dtype}"
+
+    @cached_property
+    def base(self) -> Tensor:
+        return self.phi(self.text)
+
+    def relative_change(self, view: View, delta: Float[Tensor, "1 d"]) -> float:
+        """What a search found, evaluated once more."""
+        if self.how.startswith("plain"):
+            after = self.phi(moved(self.text, view.tokens, delta))
+            return float((after - self.base).norm() / self.base.norm())
+        dtype = torch.float64 if self.how.endswith(" float64") else view.dtype
+        return float(view.change(delta.to(view.device, dtype)).double().norm()) / view.base_norm
+
+    def random_changes(self, view: View, position: int) -> Float[Tensor, "draws"]:
+        """The relative changes under this token's part of the random deltas."""
+        draws = self.draws * (position + 1) // len(self.tokens) - self.draws * position // len(self.tokens)
+        region = Sphere(self.radius, 1, self.text.shape[1])
+        deltas = region.sample(draws, self.seed, "random", *view.tokens).to(view.device, view.dtype)
+        size = max(1, _BATCH_BYTES // view.bytes_per_evaluation)
+        with torch.no_grad():
+            parts = [view.sq_norm(part).to("cpu", torch.float64) for part in deltas.split(size)] if draws else []
+        return torch.cat([*parts, torch.empty(0, dtype=torch.float64)]).sqrt() / view.base_norm
+
+
+def _as_map(phi: Any) -> FeatureMap:
+    if isinstance(phi, FeatureMap):
+        return phi
+    if hasattr(phi, "sample"):
+        raise InputError(f"{phi!r} is a recipe without weights; call its sample(...) first")
+    if not callable(phi):
+        raise InputError(f"phi must be a feature map or a function of a text, got {type(phi).__name__}")
+    return PlainMap(phi)
+
+
+def _as_tokens(token: Any, n: int) -> tuple[int, ...]:
+    if isinstance(token, str):
+        if token != "all":
+            raise InputError(f"token={token!r} is not known; use an index, a list of them, or 'all'")
+        return tuple(range(n))
+    return check_tokens([token] if isinstance(token, int) else list(token), n)
+
+
+def _as_radius(radius: float | None, d: int) -> float:
+    if radius is None:
+        return math.sqrt(d)
+    if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 < radius < math.inf:
+        raise InputError(f"radius must be a positive number, got {radius!r}")
+    return float(radius)
