@@ -26,7 +26,7 @@ def largest_seen(view: View, radius: float, rng: torch.Generator) -> float:
     return math.sqrt(float(torch.stack(values).max())) / view.base_norm
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     n=st.integers(1, 9),
     d=st.integers(1, 10),

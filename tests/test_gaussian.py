@@ -1,6 +1,7 @@
 """Lazily revealed Gaussian matrices: consistent, and exact in law under adaptive questions from both sides."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -59,7 +60,8 @@ def test_same_questions_same_answers_and_order_matters() -> None:
 def test_a_known_direction_uses_its_slot() -> None:
     a, b = torch.eye(4, dtype=torch.float64)[:2]
     one, two = lazy(5, 4), lazy(5, 4)
-    one.mm(a), one.mm(2 * a)
+    one.mm(a)
+    one.mm(2 * a)
     two.mm(a)
     assert not torch.allclose(one.mm(b), two.mm(b))  # the repeated question took the second slot
 
@@ -131,7 +133,8 @@ def test_law_under_adaptive_questions() -> None:
     p_values = [stats.kstest(table[:, k], "norm").pvalue for k in range(rows * cols)]
     p_values.append(stats.kstest(energies, "chi2", args=(rows * cols,)).pvalue)
     direct = torch.randn(repeats, rows, cols, generator=torch.Generator().manual_seed(77), dtype=torch.float64)
-    p_values.append(stats.ks_2samp(corners, torch.linalg.matrix_norm(direct, 2)).pvalue)
+    outcome: Any = stats.ks_2samp(corners, torch.linalg.matrix_norm(direct, 2))
+    p_values.append(outcome.pvalue)
     correlations = torch.corrcoef(table.T)
     off = correlations[~torch.eye(rows * cols, dtype=torch.bool)]
     p_values.append(2 * stats.norm.sf(float(off.abs().max()) * math.sqrt(repeats)) * len(off) / 2)

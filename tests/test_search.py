@@ -8,13 +8,16 @@ from torch import Tensor
 
 import wordsway as ws
 from wordsway.constraints import Ball, Region, Sphere
-from wordsway.maps.base import FeatureMap
-from wordsway.search.ascent import Ascent, maximize, start_points, suited
+from wordsway.maps.base import FeatureMap, View
+from wordsway.maps.random_features import FeatureView
+from wordsway.search.ascent import Ascent, Found, maximize, start_points, suited
 
 MAPS = ["rf", "drf", "raf", "relu-raf"]
 
 
-def search(phi: FeatureMap, X: Tensor, region: Region, seed: int = 0, ascent: Ascent | None = None):  # noqa: ANN201
+def search(
+    phi: FeatureMap, X: Tensor, region: Region, seed: int = 0, ascent: Ascent | None = None
+) -> tuple[View, Found]:
     view = phi.view(X, [0], dtype=torch.float64)
     return view, maximize([view], phi.sq_norms([view]), region, seed, ascent)[0]
 
@@ -43,10 +46,12 @@ def test_linear_features_have_a_known_maximum(lazy: bool) -> None:
     n, d = 5, 12
     X = ws.synthetic_tokens(n, d, seed=0)
     phi = ws.RandomFeatures(activation="identity").sample(n=n, d=d, seed=0, lazy=lazy, dtype="float64")
-    view, found = search(phi, X, Sphere(math.sqrt(d), 1, d), ascent=Ascent(budget=400, starts=2, survivors=1, tolerance=0.0))
+    ascent = Ascent(budget=400, starts=2, survivors=1, race_steps=10, first_angle=0.8, last_angle=1e-4)
+    view, found = search(phi, X, Sphere(math.sqrt(d), 1, d), ascent=ascent)
+    assert isinstance(view, FeatureView)
     block = view.blocks[0].to_dense()
     top = float(torch.linalg.matrix_norm(block, 2)) * math.sqrt(d)
-    assert math.sqrt(found.value) == pytest.approx(top, rel=1e-6)
+    assert math.sqrt(found.value) == pytest.approx(top, rel=1e-3)
     assert math.sqrt(found.value) <= top * (1 + 1e-9)
 
 
@@ -57,11 +62,11 @@ def test_a_maximum_inside_the_ball_is_found() -> None:
     goal = X[0] + 0.4 * ws.synthetic_tokens(1, d, seed=5)[0]
 
     def bump(text: Tensor) -> Tensor:
-        return torch.stack([torch.exp(-0.3 * (text[0] - goal).square().sum()), text.new_tensor(1e-3)])
+        return torch.stack([torch.exp(-(text[0] - goal).square().sum()), text.new_tensor(1e-3)])
 
     _, found = search(ws.PlainMap(bump), X, Ball(math.sqrt(d), 1, d))
     assert float(found.delta.norm()) == pytest.approx(0.4 * math.sqrt(d), rel=1e-2)
-    base = float(torch.exp(-0.3 * (X[0] - goal).square().sum()))
+    base = float(torch.exp(-(X[0] - goal).square().sum()))
     assert math.sqrt(found.value) == pytest.approx(1 - base, rel=1e-4)
 
 
@@ -125,7 +130,7 @@ def test_not_below_published_gradient_steps(score: str) -> None:
             delta.requires_grad_(True)
             change = phi(torch.cat([(X[0] + delta)[None], X[1:]])) - base
             (gradient,) = torch.autograd.grad(-change.square().mean().sqrt(), delta)
-            best = max(best, float(change.norm() / base.norm()))
+            best = max(best, float(change.detach().norm() / base.norm()))
             delta = delta.detach() - 10 * gradient
             delta = delta * min(1.0, math.sqrt(d) / float(delta.norm()))
         wins += ws.word_sensitivity(phi, X, 0, certificate=False, random_draws=0).lower >= best * (1 - 1e-6)

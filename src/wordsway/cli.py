@@ -120,7 +120,8 @@ def curve(
     token: Annotated[int, typer.Option(min=0, help="The token that moves.")] = 0,
     seed: Seed = 0,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for CSV, PNG and PDF; a run that was stopped goes on from there.")
+        Path | None,
+        typer.Option(help="Folder for CSV, PNG and PDF; a run that was stopped goes on from there."),
     ] = None,
     as_json: Json = False,
     debug: Debug = False,
@@ -160,10 +161,23 @@ def _whole_numbers(text: str, option: str) -> list[int]:
 def _progress(shown: bool) -> Iterator[Any]:
     """A progress bar on stderr, where that is a terminal: update(done, total, what)."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True, disable=not (shown and console.is_terminal)) as progress:
         task = progress.add_task("", total=None)
         yield lambda done, total, what: progress.update(task, completed=done, total=total, description=what)
@@ -181,11 +195,17 @@ def _show(result: "Sensitivity") -> None:
     settings = ", ".join(f"{key}={value}" for key, value in result.map.items() if key != "map")
     console.print(f"[bold]{result.map['map']}[/] ({settings}), n={result.n}, d={result.d}, radius={result.radius:.3f}")
     table = Table(box=None, padding=(0, 2), show_header=False)
-    table.add_row("word sensitivity, at least", f"[bold]{_number(result.lower)}[/]", f"token {result.token}, found by search")
+    table.add_row(
+        "word sensitivity, at least",
+        f"[bold]{_number(result.lower)}[/]",
+        f"token {result.token}, found by search",
+    )
     if result.upper is None:
         table.add_row("at most", "-", result.upper_reason or "")
     else:
-        surety = "certain" if result.upper_failure == 0 else f"fails with probability {result.upper_failure:.0e} at most"
+        surety = (
+            "certain" if result.upper_failure == 0 else f"fails with probability {result.upper_failure:.0e} at most"
+        )
         table.add_row("at most", _number(result.upper), f"{result.upper / result.lower:.2f} x the search; {surety}")
     if result.random is not None:
         spread = f"sd {_number(result.random.sd)}, 5-95% {_number(result.random.quantiles['0.05'])} to " + _number(
@@ -209,7 +229,18 @@ def _show_curve(result: "Curve") -> None:
     from rich.table import Table
 
     console = Console()
-    table = Table("map", "d", "n", "S (at least)", "sd", "at most", "random move", "prediction", box=None, padding=(0, 2))
+    table = Table(
+        "map",
+        "d",
+        "n",
+        "S (at least)",
+        "sd",
+        "at most",
+        "random move",
+        "prediction",
+        box=None,
+        padding=(0, 2),
+    )
     for p in result.points:
         numbers = [_number(value) for value in (p.mean, p.sd, p.upper, p.random, p.theory)]
         table.add_row(p.map, str(p.d), str(p.n), *numbers)

@@ -1,8 +1,8 @@
 """Where delta may be: the ball around the token, or only its sphere.
 
 Both own their geometry as seen by a search: a point is a unit vector e, and `delta(e)` is what it stands for. The
-sphere is radius * e; the ball is the sphere in one more dimension, looked at from above: its last coordinate is dropped.
-So one ascent along great circles serves both.
+sphere is radius * e; the ball is the sphere in one more dimension, looked at from above: its last coordinate is
+dropped. So one ascent along great circles serves both.
 """
 
 from abc import ABC, abstractmethod

@@ -119,10 +119,13 @@ class Curve:
 
 
 def curve(
-    plan: CurvePlan, out: str | os.PathLike[str] | None = None, progress: Callable[[int, int, str], None] | None = None
+    plan: CurvePlan,
+    out: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> Curve:
-    """Measure a plan. With `out`, every cell is written to out/cells.csv as soon as it is known, and cells that are there
-    already are not measured again, so a run that was stopped goes on where it was. `progress` gets (done, all, next)."""
+    """Measure a plan. With `out`, every cell is written to out/cells.csv as soon as it is known, and cells that are
+    there already are not measured again, so a run that was stopped goes on where it was. `progress` gets (done,
+    all, next)."""
     log = _Log(Path(out), plan) if out is not None else None
     known = log.read() if log else {}
     wanted = list(plan.cells())
@@ -170,7 +173,17 @@ def _points(cells: Sequence[Cell]) -> Iterator[Point]:
         uppers = [cell.upper for cell in group if cell.upper is not None]
         upper = math.fsum(uppers) / count if len(uppers) == count else None
         average = math.fsum(cell.random_mean for cell in group) / count
-        yield Point(first.map, first.d, first.n, count, mean, sd, upper, average, theory.predict(first.map, first.n, first.d))
+        yield Point(
+            first.map,
+            first.d,
+            first.n,
+            count,
+            mean,
+            sd,
+            upper,
+            average,
+            theory.predict(first.map, first.n, first.d),
+        )
 
 
 def _fits(cells: Sequence[Cell]) -> Iterator[Fit]:
@@ -186,12 +199,13 @@ def _fits(cells: Sequence[Cell]) -> Iterator[Fit]:
 
 
 def fit_exponent(n: Sequence[int], values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-    """The slope of log(values) against log(n), with its 95% interval from Student's t; None where it is not determined."""
+    """The slope of log(values) against log(n), with its 95% interval from Student's t; None where it is not
+    determined."""
     if len(set(n)) < 2 or min(values) <= 0:
         return None, None, None
     from scipy.stats import linregress, t
 
-    fit = linregress([math.log(k) for k in n], [math.log(v) for v in values])
+    fit: Any = linregress([math.log(k) for k in n], [math.log(v) for v in values])
     if len(n) < 3:
         return float(fit.slope), None, None
     half = float(t.ppf(0.975, len(n) - 2)) * float(fit.stderr)
@@ -212,7 +226,9 @@ class _Log:
         if not plan_file.exists():
             write_text(plan_file, text)
         elif plan_file.read_text(encoding="utf-8") != text:
-            raise InputError(f"{str(folder)!r} holds another curve (see its plan.json); choose another folder for this one")
+            raise InputError(
+                f"{str(folder)!r} holds another curve (see its plan.json); choose another folder for this one"
+            )
 
     def read(self) -> dict[tuple[str, int, int, int], Cell]:
         if not self.cells.exists():
@@ -225,7 +241,13 @@ class _Log:
         found = {}
         for row in csv.DictReader(io.StringIO(text)):
             upper = float(row["upper"]) if row["upper"] else None
-            numbers = float(row["lower"]), upper, float(row["random_mean"]), int(row["evaluations"]), float(row["seconds"])
+            numbers = (
+                float(row["lower"]),
+                upper,
+                float(row["random_mean"]),
+                int(row["evaluations"]),
+                float(row["seconds"]),
+            )
             cell = Cell(row["map"], int(row["d"]), int(row["n"]), int(row["trial"]), *numbers)
             found[cell.map, cell.d, cell.n, cell.trial] = cell
         return found

@@ -181,9 +181,10 @@ class Lazy(Gaussian):
         side.append(directions, answers)
 
     def _ask(self, near: _Side, far: _Side, vectors: Tensor) -> Tensor:
-        flat = vectors.reshape(-1, near.dim)
+        # In the finer of both precisions: coarse vectors must not spoil a fine basis, nor the other way round.
+        flat = vectors.reshape(-1, near.dim).to(torch.promote_types(vectors.dtype, self.dtype))
         parts = [self._ask_block(near, far, block) for block in flat.split(_BLOCK)]
-        return torch.cat(parts).reshape(*vectors.shape[:-1], far.dim)
+        return torch.cat(parts).reshape(*vectors.shape[:-1], far.dim).to(vectors.dtype)
 
     def _ask_block(self, near: _Side, far: _Side, vectors: Tensor) -> Tensor:
         # shape: vectors (b, near.dim); basis (t, near.dim); answers (t, far.dim)
@@ -208,7 +209,8 @@ class Lazy(Gaussian):
 
 
 def _orthonormal(rest: Tensor, scale: Tensor, eps: float) -> tuple[Tensor, list[int]]:
-    """An orthonormal basis of the rows of `rest` that are not rounding noise against `scale`, and which rows gave it."""
+    """An orthonormal basis of the rows of `rest` that are not rounding noise against `scale`, and which rows gave
+    it."""
     basis = torch.empty_like(rest)
     used: list[int] = []
     for k, row in enumerate(rest):

@@ -7,13 +7,10 @@ GIB = 2**30
 
 def show_bytes(count: float) -> str:
     """A size for people: '354 MB', '19.0 TB'."""
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < 1000:
-            break
-        count /= 1000
-    else:
-        unit = "PB"
-    return f"{count:.0f} {unit}" if count >= 100 or unit == "B" else f"{count:.1f} {unit}"
+    units = ["B", "kB", "MB", "GB", "TB", "PB"]
+    while count >= 1000 and len(units) > 1:
+        count, units = count / 1000, units[1:]
+    return f"{count:.0f} {units[0]}" if count >= 100 or units[0] == "B" else f"{count:.1f} {units[0]}"
 
 
 def available_bytes() -> int:

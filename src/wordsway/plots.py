@@ -11,7 +11,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, which stay apart for colour-blind readers; each map also has a marker of its own.
-_STYLES = {"rf": ("#0072B2", "o"), "drf": ("#56B4E9", "v"), "raf": ("#D55E00", "s"), "relu-raf": ("#009E73", "^")}
+_STYLES = {
+    "rf": ("#0072B2", "o"),
+    "drf": ("#56B4E9", "v"),
+    "raf": ("#D55E00", "s"),
+    "relu-raf": ("#009E73", "^"),
+}
 _NAMES = {"rf": "RF", "drf": "deep RF", "raf": "RAF (softmax)", "relu-raf": "ReLU-RAF"}
 _LINES = ("-", "--", ":", "-.")
 

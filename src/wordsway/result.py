@@ -26,7 +26,6 @@ class TokenSensitivity:
     upper_failure: float
     upper_reason: str | None
     evaluations: int
-    converged: bool
 
 
 @dataclass(frozen=True)

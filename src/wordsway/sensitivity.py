@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from jaxtyping import Float
@@ -43,11 +43,11 @@ def word_sensitivity(
 ) -> Sensitivity:
     """The largest relative change norm(phi(X^i(delta)) - phi(X)) / norm(phi(X)) over norm(delta) <= radius.
 
-    `token` is one index, a list of them, or "all" for the supremum over every token: each is moved alone, and all are
-    measured on one and the same map. `radius` is sqrt(d) unless given. `budget` is the number of evaluations that a
-    token's search may use; more can only help. The search runs in `dtype` on `device`; what it found is evaluated again in
-    float64. `certificate=False` and `random_draws=0` leave out the upper bound and the average case. `progress` is called
-    with (tokens done, tokens in all).
+    `token` is one index, a list of them, or "all" for the supremum over every token: each is moved alone, and all
+    are measured on one and the same map. `radius` is sqrt(d) unless given. `budget` is the number of evaluations
+    that a token's search may use; more can only help. The search runs in `dtype` on `device`; what it found is
+    evaluated again in float64. `certificate=False` and `random_draws=0` leave out the upper bound and the average
+    case. `progress` is called with (tokens done, tokens in all).
     """
     began = time.perf_counter()
     phi = _as_map(phi)
@@ -141,7 +141,8 @@ class _Job:
         return self.view(0).evaluations_left is not None
 
     def groups(self) -> Iterator[list[int]]:
-        """Positions to search side by side: a step of a search on a small text is mostly overhead, which many can share."""
+        """Positions to search side by side: a step of a search on a small text is mostly overhead, which many can
+        share."""
         size = 1 if self.remembers else max(1, min(32, _GROUP_NUMBERS // (self.text.numel() + self.text.shape[1] ** 2)))
         everything = list(range(len(self.tokens)))
         for start in range(0, len(everything), size):
@@ -164,7 +165,6 @@ class _Job:
                 bound.failure,
                 bound.reason,
                 best.evaluations,
-                best.converged,
             )
             yield entry, delta[0], torch.empty(0) if self.remembers else self.random_changes(view, position)
 
@@ -203,7 +203,7 @@ class _Job:
         dtype = torch.float64 if self.how.endswith(" float64") else view.dtype
         return float(view.change(delta.to(view.device, dtype)).double().norm()) / view.base_norm
 
-    def random_changes(self, view: View, position: int) -> Float[Tensor, "draws"]:
+    def random_changes(self, view: View, position: int) -> Float[Tensor, " draws"]:
         """The relative changes under this token's part of the random deltas."""
         draws = self.draws * (position + 1) // len(self.tokens) - self.draws * position // len(self.tokens)
         region = Sphere(self.radius, 1, self.text.shape[1])
@@ -221,7 +221,7 @@ def _as_map(phi: Any) -> FeatureMap:
         raise InputError(f"{phi!r} is a recipe without weights; call its sample(...) first")
     if not callable(phi):
         raise InputError(f"phi must be a feature map or a function of a text, got {type(phi).__name__}")
-    return PlainMap(phi)
+    return PlainMap(cast(Callable[[Tensor], Tensor], phi))
 
 
 def _as_tokens(token: Any, n: int) -> tuple[int, ...]:
@@ -229,7 +229,7 @@ def _as_tokens(token: Any, n: int) -> tuple[int, ...]:
         if token != "all":
             raise InputError(f"token={token!r} is not known; use an index, a list of them, or 'all'")
         return tuple(range(n))
-    return check_tokens([token] if isinstance(token, int) else list(token), n)
+    return check_tokens(token if isinstance(token, Sequence) else [token], n)
 
 
 def _as_radius(radius: float | None, d: int) -> float:

@@ -59,11 +59,12 @@ class DenseTextLayer(TextLayer):
 class LazyTextLayer(TextLayer):
     """V with independent N(0, 1/(n d)) entries, revealed by text and by token; exact in law in any order of questions.
 
-    A *text* question reveals V flat(X) only. The first question about a token *opens* its block: V_i x_{t,i} is drawn
-    for every text t seen so far, given all that is known (the parts of a text must add up to V flat(X_t): a bridge), and
-    from then on V_i is a `Lazy` matrix of its own, independent of the others. What remains of each text is a sum over
-    closed tokens, of which nothing else is ever revealed. So the state is: open blocks, and for the closed remainder a
-    plain Gaussian regression through the Gram matrix of the remaining texts. `Lazy` says what determines the values.
+    A *text* question reveals V flat(X) only. The first question about a token *opens* its block: V_i x_{t,i} is
+    drawn for every text t seen so far, given all that is known (the parts of a text must add up to V flat(X_t): a
+    bridge), and from then on V_i is a `Lazy` matrix of its own, independent of the others. What remains of each
+    text is a sum over closed tokens, of which nothing else is ever revealed. So the state is: open blocks, and for
+    the closed remainder a plain Gaussian regression through the Gram matrix of the remaining texts. `Lazy` says
+    what determines the values.
     """
 
     def __init__(self, rows: int, n: int, d: int, key: Key, budget: Budget, dtype: torch.dtype, device: torch.device):
@@ -146,10 +147,10 @@ class LazyTextLayer(TextLayer):
         self._open[token] = block
 
     def _draw(
-        self, what: str, index: int, covariance: Float[Tensor, "b b"], prior: Float[Tensor, "b"]
+        self, what: str, index: int, covariance: Float[Tensor, "b b"], prior: Float[Tensor, " b"]
     ) -> Float[Tensor, "b rows"]:
-        """b correlated Gaussian vectors of `rows` entries, with covariance/(n d) between them. What is left of the prior
-        variances only by rounding counts as known."""
+        """b correlated Gaussian vectors of `rows` entries, with covariance/(n d) between them. What is left of the
+        prior variances only by rounding counts as known."""
         values, vectors = torch.linalg.eigh(covariance)
         floor = _RANK_TOLERANCE * prior.amax() if len(prior) else 0.0
         root = vectors * (torch.where(values > floor, values, 0.0) * self.variance).sqrt()
@@ -157,9 +158,7 @@ class LazyTextLayer(TextLayer):
         return root @ fresh
 
 
-def sample_dense(
-    rows: int, n: int, d: int, key: Key, dtype: torch.dtype, device: torch.device | str
-) -> DenseTextLayer:
+def sample_dense(rows: int, n: int, d: int, key: Key, dtype: torch.dtype, device: torch.device | str) -> DenseTextLayer:
     """A first layer drawn at once."""
     require(
         rows * n * d * (dtype.itemsize + 4),

@@ -1,7 +1,8 @@
 """What the mathematics predicts for word sensitivity: lines for plots, oracles for tests. None of these is a bound.
 
-Both predictions replace a Gaussian matrix by independent Gaussian vectors, as Gordon's comparison does: when delta ranges over
-a sphere in R^d of radius rho, the moves e = V delta of k rows with N(0, v) entries reach, in effect, all points
+Both predictions replace a Gaussian matrix by independent Gaussian vectors, as Gordon's comparison does: when delta
+ranges over a sphere in R^d of radius rho, the moves e = V delta of k rows with N(0, v) entries reach, in effect,
+all points
     e = sqrt(v) rho (h + w),   h standard normal in R^k,   |w| <= sqrt(d).
 What remains is to maximise a sum over rows under one budget for w, which a multiplier makes separable.
 """
@@ -16,7 +17,8 @@ Array = np.ndarray
 
 
 def random_features_first_order(n: int, d: int, width: int | None = None, radius: float | None = None) -> float:
-    """ReLU RF as if no unit switched: rho / |X| (1 + sqrt(2 d / k)); n^(-1/2) (1 + sqrt(2/n)) at k = n d, rho = sqrt(d)."""
+    """ReLU RF as if no unit switched: rho / |X| (1 + sqrt(2 d / k)); n^(-1/2) (1 + sqrt(2/n)) at k = n d, rho =
+    sqrt(d)."""
     width, radius = width or n * d, math.sqrt(d) if radius is None else radius
     return radius / math.sqrt(n * d) * (1 + math.sqrt(2 * d / width))
 
@@ -24,8 +26,9 @@ def random_features_first_order(n: int, d: int, width: int | None = None, radius
 def random_features(n: int, d: int, width: int | None = None, radius: float | None = None) -> float:
     """ReLU RF with units that switch on and off, to first order in the budget.
 
-    A unit with pre-activation g moves by f = relu(g + s h) - relu(g), s = rho / |X|; k rows give norm sqrt(k E f^2), and w,
-    aligned with the gradient of the norm, adds s sqrt(d E[f^2 f'^2] / E f^2). The features have norm sqrt(k / 2).
+    A unit with pre-activation g moves by f = relu(g + s h) - relu(g), s = rho / |X|; k rows give norm sqrt(k E
+    f^2), and w, aligned with the gradient of the norm, adds s sqrt(d E[f^2 f'^2] / E f^2). The features have norm
+    sqrt(k / 2).
     """
     width, radius = width or n * d, math.sqrt(d) if radius is None else radius
     s = radius / math.sqrt(n * d)
@@ -43,11 +46,12 @@ def random_features(n: int, d: int, width: int | None = None, radius: float | No
 def random_attention(n: int, d: int, score: str = "softmax", radius: float | None = None) -> float:
     """One attention layer with Gaussian W and independent rows of norm sqrt(d): the capture of rows by one token.
 
-    Row j gives the token the weight a(l_j + s_j): l is N(0, 1), s = (rho / sqrt d)(h + w). With Delta = c rho e + rest, e the
-    token's direction, a captured row becomes about a (x + Delta), of squared norm a^2 |x + Delta|^2, and the budget left for
-    w is (1 - c^2) d. The token's own row is captured by itself: at no price with softmax, where its one logit can rise; with
-    ReLU all others must be silenced, which takes sum_k max(0, l_k + s_k)^2 of the budget. The best c is chosen. Unmoved, a
-    row has squared norm d kappa / n, kappa = E weight^2 / (E weight)^2: e for softmax, pi for ReLU.
+    Row j gives the token the weight a(l_j + s_j): l is N(0, 1), s = (rho / sqrt d)(h + w). With Delta = c rho e +
+    rest, e the token's direction, a captured row becomes about a (x + Delta), of squared norm a^2 |x + Delta|^2,
+    and the budget left for w is (1 - c^2) d. The token's own row is captured by itself: at no price with softmax,
+    where its one logit can rise; with ReLU all others must be silenced, which takes sum_k max(0, l_k + s_k)^2 of
+    the budget. The best c is chosen. Unmoved, a row has squared norm d kappa / n, kappa = E weight^2 / (E
+    weight)^2: e for softmax, pi for ReLU.
     """
     radius = math.sqrt(d) if radius is None else radius
     scale = radius / math.sqrt(d)

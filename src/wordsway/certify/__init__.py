@@ -1,8 +1,8 @@
 """Upper bounds on how far a view's features can move, next to the lower bounds that a search finds.
 
-A certificate is a statement about every delta of a radius, not about those that a search tried. Where weights are given it
-is a deterministic inequality, computed in float64 with a margin for rounding; where they are revealed lazily it holds up to
-a stated probability over what is not revealed yet.
+A certificate is a statement about every delta of a radius, not about those that a search tried. Where weights are
+given it is a deterministic inequality, computed in float64 with a margin for rounding; where they are revealed
+lazily it holds up to a stated probability over what is not revealed yet.
 """
 
 from wordsway.certify.attention import certify_attention

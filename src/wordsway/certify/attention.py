@@ -1,24 +1,26 @@
 """An upper bound for one moved token of an attention layer: separable rows that share one budget.
 
-Notation: Delta = c rho e + v with e = x_i / |x_i| and v orthogonal to e, so |v| <= rho_c = rho sqrt(1 - c^2). Row j other
-than i gives the moved token the weight a_j(s_j), non-decreasing in s_j = A_j . Delta = c rho alpha_j + t_j with
-alpha = A e and t = M v, M = A (I - e e^T). Its squared change is at most
-    psi_j = a^2 rho^2 + 2 a (a - p) c rho (|x_i| - e . r_j) + 2 a |a - p| rho_c |r_j - (e . r_j) e| + (a - p)^2 |x_i - r_j|^2.
+Notation: Delta = c rho e + v with e = x_i / |x_i| and v orthogonal to e, so |v| <= rho_c = rho sqrt(1 - c^2). Row j
+other than i gives the moved token the weight a_j(s_j), non-decreasing in s_j = A_j . Delta = c rho alpha_j + t_j
+with alpha = A e and t = M v, M = A (I - e e^T). Its squared change is at most
+    psi_j = a^2 rho^2 + 2 a (a - p) c rho (|x_i| - e . r_j) + 2 a |a - p| rho_c |r_j - (e . r_j) e| + (a - p)^2 |x_i
+    - r_j|^2.
 
 **One budget.** All t_j come from one v. For any b, lam > 0 and mu > lam sigma_1^2, weak duality gives
     sum_j psi_j <= sum_j max_t [psi_j(t) - b t - lam t^2]  +  mu rho_c^2 + sum_k b^2 z_k / (4 (mu - lam sigma_k^2)),
 sigma_k the singular values of M and z_k = (sigma_k u_k . 1)^2: the last two terms bound b 1^T M v + lam |M v|^2.
 
-**The line.** The one-dimensional maxima are taken over intervals that cover the line: between their ends every term is bounded
-by monotonicity, so nothing relies on a grid being fine enough.
+**The line.** The one-dimensional maxima are taken over intervals that cover the line: between their ends every term
+is bounded by monotonicity, so nothing relies on a grid being fine enough.
 
-**All c.** [-1, 1] is covered by intervals with centre m and half-width h. For fixed s_j and fixed multipliers every term above is
-concave in c (t_j = s_j - c rho alpha_j), so it lies below its tangent at m, and a sum over rows of maxima of linear functions
-is convex, so its largest value is at an end c' = m +- h. At c' the tangents are: psi_j with c' and with the tangent of rho_c,
-plus lam h^2 (rho alpha_j)^2 from -lam t^2, and mu rho^2 (1 - c'^2 + h^2) from mu rho_c^2.
+**All c.** [-1, 1] is covered by intervals with centre m and half-width h. For fixed s_j and fixed multipliers every
+term above is concave in c (t_j = s_j - c rho alpha_j), so it lies below its tangent at m, and a sum over rows of
+maxima of linear functions is convex, so its largest value is at an end c' = m +- h. At c' the tangents are: psi_j
+with c' and with the tangent of rho_c, plus lam h^2 (rho alpha_j)^2 from -lam t^2, and mu rho^2 (1 - c'^2 + h^2)
+from mu rho_c^2.
 
-Row i is a convex combination (or 0), so it moves no further than to one of its points. Better intervals and multipliers only
-tighten the bound; any of them is valid.
+Row i is a convex combination (or 0), so it moves no further than to one of its points. Better intervals and
+multipliers only tighten the bound; any of them is valid.
 """
 
 import heapq
@@ -146,7 +148,9 @@ def _interval_bound(
     """A bound on the squared change for all c within `half` of `middle`, and the multipliers, lam and b / (2 lam), that
     gave it."""
     rho, root = rows.radius, math.sqrt(1 - middle**2)
-    ends = [(c, rho * (root - middle * (c - middle) / root)) for c in (middle - half, middle + half)]  # c', tangent of rho_c
+    ends = [
+        (c, rho * (root - middle * (c - middle) / root)) for c in (middle - half, middle + half)
+    ]  # c', tangent of rho_c
     own = max(_own_row(rows, c, across) for c, across in ends)
     if not len(rows.pull):
         return own, guess
@@ -196,7 +200,10 @@ def _psi(rows: _Rows, c: float, across: float, line: Tensor) -> Float[Tensor, "j
     moved = gap.abs()
     moved = torch.maximum(moved[:, :-1], moved[:, 1:])
     product = weight * gap  # a (a - p): convex in a with its minimum, -p^2 / 4, at p / 2
-    least, most = torch.minimum(product[:, :-1], product[:, 1:]), torch.maximum(product[:, :-1], product[:, 1:])
+    least, most = (
+        torch.minimum(product[:, :-1], product[:, 1:]),
+        torch.maximum(product[:, :-1], product[:, 1:]),
+    )
     kappa = c * rows.radius * rows.offset_along[:, None]
     dips = (weight[:, :-1] < old / 2) & (weight[:, 1:] > old / 2)
     crossed = kappa * torch.where(kappa >= 0, most, torch.where(dips, -old * old / 4, least))
@@ -208,7 +215,8 @@ def _psi(rows: _Rows, c: float, across: float, line: Tensor) -> Float[Tensor, "j
 def _minimize(
     dual: Callable[[float, float], float], guess: tuple[float, float], step: float
 ) -> tuple[float, tuple[float, float]]:
-    """A small dual value by pattern search over log(lam) and the shift. Every value is a valid bound; the least is kept."""
+    """A small dual value by pattern search over log(lam) and the shift. Every value is a valid bound; the least is
+    kept."""
     best, (lam, shift) = dual(*guess), guess
     while step > 0.05:
         improved = False

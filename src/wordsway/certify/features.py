@@ -1,24 +1,26 @@
 """Upper bounds for RF and DRF.
 
-**Given weights.** With ReLU, a row with g_r <= 0 stays at 0 until its pre-activation has moved by |g_r|, and it can move by
-at most m_r = |V_r| rho; so its change is at most sqrt(w_r) |e_r| with w_r = max(0, 1 - |g_r| / m_r)^2, and active rows have
-w_r = 1. The change of the layer is at most |diag(sqrt w) V|_op rho: a top eigenvalue, which is deterministic. Layer by layer,
-rho becomes the bound on the layer before.
+**Given weights.** With ReLU, a row with g_r <= 0 stays at 0 until its pre-activation has moved by |g_r|, and it can
+move by at most m_r = |V_r| rho; so its change is at most sqrt(w_r) |e_r| with w_r = max(0, 1 - |g_r| / m_r)^2, and
+active rows have w_r = 1. The change of the layer is at most |diag(sqrt w) V|_op rho: a top eigenvalue, which is
+deterministic. Layer by layer, rho becomes the bound on the layer before.
 
-**Lazy weights**, given the pre-activations g of the text. The change of a layer is at most N(e), where e = G c is the move of
-its pre-activations and N(e)^2 = sum over active rows of e_r^2 + sum over others of max(0, e_r - |g_r|)^2 (for another
-activation, N = Lipschitz constant * |e|). N is convex and 1-Lipschitz, so it is a supremum of affine functions and Slepian's
-inequality (as in Chevet's) compares sup_c N(G c) with independent Gaussian vectors h (one entry a row) and q (one a column):
+**Lazy weights**, given the pre-activations g of the text. The change of a layer is at most N(e), where e = G c is
+the move of its pre-activations and N(e)^2 = sum over active rows of e_r^2 + sum over others of max(0, e_r -
+|g_r|)^2 (for another activation, N = Lipschitz constant * |e|). N is convex and 1-Lipschitz, so it is a supremum of
+affine functions and Slepian's inequality (as in Chevet's) compares sup_c N(G c) with independent Gaussian vectors h
+(one entry a row) and q (one a column):
     E sup_c N(G c) <= E sup_c [N(std |c'| h + tau g) + std q . c],
-where G is known along the layer's input x for the text, so c = tau x + c' with c' orthogonal to x. The pair (|c'|, tau |x|)
-lies in a half disc of radius s, a bound on |c|; N is convex, so over a polygon around it the first part is at its largest at
-one of m corners. There E N <= sqrt(E N^2), a sum of one-dimensional integrals in closed form, and the maximum over corners
-costs std s sqrt(2 ln m) on top of the largest mean. The second is std w, with w = E sup_c q . c the Gaussian width of the set
-of all c. The supremum is a (std s)-Lipschitz function of G: it exceeds its mean by std s t with probability at most
-exp(-t^2 / 2). In the first layer c = Delta in R^p, so s = rho and w <= rho sqrt(p). Widths pass through a layer as follows:
-the activation contracts increments (Sudakov-Fernique), so the new width is at most that of {G c}; G^T q is a Gaussian vector
-of size std |q| when q is independent of G, so the mean of that width over G is at most std sqrt(rows) w; and it is a
-(std s)-Lipschitz function of G, so it exceeds its mean by std s t with probability at most exp(-t^2 / 2).
+where G is known along the layer's input x for the text, so c = tau x + c' with c' orthogonal to x. The pair (|c'|,
+tau |x|) lies in a half disc of radius s, a bound on |c|; N is convex, so over a polygon around it the first part is
+at its largest at one of m corners. There E N <= sqrt(E N^2), a sum of one-dimensional integrals in closed form, and
+the maximum over corners costs std s sqrt(2 ln m) on top of the largest mean. The second is std w, with w = E sup_c
+q . c the Gaussian width of the set of all c. The supremum is a (std s)-Lipschitz function of G: it exceeds its mean
+by std s t with probability at most exp(-t^2 / 2). In the first layer c = Delta in R^p, so s = rho and w <= rho
+sqrt(p). Widths pass through a layer as follows: the activation contracts increments (Sudakov-Fernique), so the new
+width is at most that of {G c}; G^T q is a Gaussian vector of size std |q| when q is independent of G, so the mean
+of that width over G is at most std sqrt(rows) w; and it is a (std s)-Lipschitz function of G, so it exceeds its
+mean by std s t with probability at most exp(-t^2 / 2).
 """
 
 import math
@@ -52,7 +54,9 @@ def certify_features(view: FeatureView, radius: float) -> Certificate:
     return Certificate(reach / view.base_norm * (1 + margin))
 
 
-def _given_layer(weights: Float[Tensor, "rows cols"], g: Float[Tensor, "rows"], reach: float, view: FeatureView) -> float:
+def _given_layer(
+    weights: Float[Tensor, "rows cols"], g: Float[Tensor, " rows"], reach: float, view: FeatureView
+) -> float:
     """How far the layer's output can move when its input moves by at most `reach`."""
     G = weights.to("cpu", torch.float64)
     activation = view.phi.activation
@@ -77,10 +81,15 @@ def _lazy_bound(view: FeatureView, radius: float) -> float:
     # Of the first layer's input, the text, only the moved rows can meet Delta.
     share = float(view.X[list(view.tokens)].norm() / view.X.norm())
     size = float(view.X.norm())
-    reach, width = radius, radius * math.sqrt(p)  # bounds on |c| and on the Gaussian width of the set of all c
+    reach, width = (
+        radius,
+        radius * math.sqrt(p),
+    )  # bounds on |c| and on the Gaussian width of the set of all c
     for std, g in layers:
         corners = _polygon(share)
-        mean = max(_mean_norm(activation.name, g, std * reach * across, reach * along / size) for across, along in corners)
+        mean = max(
+            _mean_norm(activation.name, g, std * reach * across, reach * along / size) for across, along in corners
+        )
         excess = math.hypot(*corners[0]) * math.sqrt(2 * math.log(len(corners)))
         sup = mean + std * (width + reach * (excess + t))
         width = activation.lipschitz * std * (math.sqrt(len(g)) * width + reach * t)
@@ -92,14 +101,15 @@ def _lazy_bound(view: FeatureView, radius: float) -> float:
 
 
 def _polygon(share: float) -> list[tuple[float, float]]:
-    """Corners (across, along) whose convex hull has all points of the right half of the unit disc with |along| <= share."""
+    """Corners (across, along) whose convex hull has all points of the right half of the unit disc with |along| <=
+    share."""
     half = math.asin(min(1.0, share)) / _CORNERS
     angles = [(2 * k - _CORNERS) * half for k in range(_CORNERS + 1)]
     radius = 1 / math.cos(half)
     return [(radius * math.cos(a), radius * math.sin(a)) for a in angles] + [(0.0, -share), (0.0, share)]
 
 
-def _mean_norm(activation: str, g: Float[Tensor, "rows"], scale: float, tau: float) -> float:
+def _mean_norm(activation: str, g: Float[Tensor, " rows"], scale: float, tau: float) -> float:
     """sqrt(E N(scale h + tau g)^2) for standard normal h; N without its Lipschitz constant."""
     if activation != "relu":
         return math.sqrt(len(g) * scale**2 + tau**2 * float(g.square().sum()))

@@ -1,13 +1,13 @@
 """The cheap view of an attention layer when a few tokens move.
 
-Index conventions: j runs over all n rows (queries), k and l over the m moved tokens; delta (*batch, m, d). W is scaled, so
-that logits are queries X^T = X keys^T with queries = X W, keys = X W^T.
+Index conventions: j runs over all n rows (queries), k and l over the m moved tokens; delta (*batch, m, d). W is
+scaled, so that logits are queries X^T = X keys^T with queries = X W, keys = X W^T.
 
 For a row j that stays, all that stays can be kept as one token: its pooled logit and its value r_j, the average of the
 unmoved values under row j. With w_jk the new and b_jk the old weights of the moved tokens, row j changes by
     sum_k w_jk delta_k + (w_jk - b_jk) (x_k - r_j),
-whose squared norm needs inner products only: O(m n d) for all rows. The m moved rows are computed afresh; in the formulas
-above they are switched off by a pooled logit so high that they give no weight to any moved token.
+whose squared norm needs inner products only: O(m n d) for all rows. The m moved rows are computed afresh; in the
+formulas above they are switched off by a pooled logit so high that they give no weight to any moved token.
 """
 
 import math
@@ -32,7 +32,12 @@ class Text:
     """A text under one layer, as all of its views share it: in float64, and cast to where the search runs."""
 
     def __init__(
-        self, X: Float[Tensor, "n d"], W: Float[Tensor, "d d"], score: Score, device: torch.device, dtype: torch.dtype
+        self,
+        X: Float[Tensor, "n d"],
+        W: Float[Tensor, "d d"],
+        score: Score,
+        device: torch.device,
+        dtype: torch.dtype,
     ) -> None:
         self.score, self.device, self.dtype = score, device, dtype
         self.source = X.detach().to("cpu", torch.float64)
@@ -87,7 +92,9 @@ class AttentionView(View):
         w, fresh = self._parts(delta)
         e = w - self._old
         dd, dx, dr = delta @ delta.mT, delta @ self._x.T, delta @ self._rest.T
-        total = (dd * (w @ w.mT) + 2 * dx * (w @ e.mT)).sum((-1, -2)) - 2 * (w * dr * e.sum(-2, keepdim=True)).sum((-1, -2))
+        total = (dd * (w @ w.mT) + 2 * dx * (w @ e.mT)).sum((-1, -2)) - 2 * (w * dr * e.sum(-2, keepdim=True)).sum(
+            (-1, -2)
+        )
         return total + torch.einsum("...kj,...lj,klj->...", e, e, self._gram) + fresh.square().sum((-1, -2))
 
     def change(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch features"]:
@@ -118,8 +125,8 @@ class AttentionView(View):
         return w, fresh
 
     def starts(self) -> Float[Tensor, "s m d"]:
-        """The proof's direction, sum_j A_j, along which the scores of all rows grow together; the token's own, along which
-        its value grows; ways for its row to turn away from all other tokens; and sums of these."""
+        """The proof's direction, sum_j A_j, along which the scores of all rows grow together; the token's own,
+        along which its value grows; ways for its row to turn away from all other tokens; and sums of these."""
         found = [self.text.queries[self.stay].sum(0), self.text.X[list(self.tokens)], *self._away()]
         unit = [v / v.norm(dim=-1, keepdim=True).clamp(min=1e-300) for v in found]
         pull, own, *aways = (v.expand(len(self.tokens), -1) for v in unit)
@@ -129,9 +136,9 @@ class AttentionView(View):
         return self.text.cast(torch.stack(sums))
 
     def _away(self) -> list[Float[Tensor, "_ d"]]:
-        """Downhill for the sum of a moved row's logits to the unmoved tokens. Where the score silences: the shortest delta
-        that takes them all to -1 and, to first order, the row's logit to itself to 4, so that the row keeps nothing but
-        itself; and one that settles for less, for when that one is too long."""
+        """Downhill for the sum of a moved row's logits to the unmoved tokens. Where the score silences: the
+        shortest delta that takes them all to -1 and, to first order, the row's logit to itself to 4, so that the
+        row keeps nothing but itself; and one that settles for less, for when that one is too long."""
         keys, W = self.text.keys[self.stay], self.text.W
         if not self.score.silences:
             return [-keys.sum(0, keepdim=True)]
@@ -163,7 +170,7 @@ def _unmoved(score: Score, queries: Tensor, values: Tensor) -> tuple[Tensor, Ten
     return rest, pooled
 
 
-def _ridge(rows: Float[Tensor, "r d"], wanted: Float[Tensor, "r"], ridge: float) -> Float[Tensor, "d"]:
+def _ridge(rows: Float[Tensor, "r d"], wanted: Float[Tensor, " r"], ridge: float) -> Float[Tensor, " d"]:
     """A short delta with rows @ delta close to `wanted`, from the smaller Gram matrix; `ridge` is against its mean."""
     tall = len(rows) > rows.shape[1]
     gram = rows.T @ rows if tall else rows @ rows.T
@@ -195,16 +202,26 @@ class _Pack:
 
 
 def one_token(views: Sequence[AttentionView]) -> Callable[[Tensor], Tensor]:
-    """The function (g, *batch, 1, d) -> (g, *batch), squared changes for g views of one text that each move one token."""
+    """The function (g, *batch, 1, d) -> (g, *batch), squared changes for g views of one text that each move one
+    token."""
 
     def stack(name: str) -> Tensor:
         return torch.stack([getattr(view, name) for view in views])
 
     text = views[0].text
     own = torch.nn.functional.one_hot(stack("_index"), len(text.X)).to(text.dtype)
-    pooled, gram = stack("_pooled")[:, None], stack("_gram")[:, 0] * (1 - own)
-    parts = [stack(name) for name in ("_rest", "_x", "_row_logits", "_moved_rows")]
-    pack = _Pack(text, pooled, stack("_logits"), stack("_old"), gram, *parts, own)
+    pack = _Pack(
+        text=text,
+        pooled=stack("_pooled")[:, None],
+        logits=stack("_logits"),
+        old=stack("_old"),
+        gram=stack("_gram")[:, 0],
+        rest=stack("_rest"),
+        x=stack("_x"),
+        row_logits=stack("_row_logits"),
+        row=stack("_moved_rows"),
+        own=own,
+    )
     return lambda delta: _OneToken.apply(delta, pack)  # pyright: ignore[reportReturnType]
 
 
@@ -244,6 +261,6 @@ class _OneToken(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, *grads: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx, *grads: Tensor) -> tuple[Tensor, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
         (gradient,) = ctx.saved_tensors
         return grads[0][..., None, None] * gradient, None

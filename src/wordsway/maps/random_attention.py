@@ -17,6 +17,7 @@ from wordsway.memory import require
 from wordsway.seeds import normal
 from wordsway.tokens import check_size, check_tokens
 
+
 @dataclass(frozen=True)
 class RandomAttention:
     """A recipe: W (d, d) with independent N(0, 1/d) entries; `score` is "softmax" or "relu"."""
@@ -93,4 +94,9 @@ class Attention(FeatureMap):
 
     def config(self) -> dict[str, Any]:
         name = {"softmax": "raf", "relu": "relu-raf"}[self.recipe.score]
-        return {"map": name, "score": self.recipe.score, "temperature": self.recipe.temperature, "seed": self.seed}
+        return {
+            "map": name,
+            "score": self.recipe.score,
+            "temperature": self.recipe.temperature,
+            "seed": self.seed,
+        }

@@ -112,7 +112,7 @@ class FeatureNetwork(FeatureMap):
     def lazy(self) -> bool:
         return self.budget is not None
 
-    def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "k"]:
+    def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, " k"]:
         self.check(X)
         return self.activation(self.preactivations(X)[-1]).to(X.device, X.dtype)
 
@@ -123,7 +123,7 @@ class FeatureNetwork(FeatureMap):
                 f"X has n d = {X.shape[0]} x {X.shape[1]} = {X.numel()} numbers, but the map takes {self.first.cols}"
             )
 
-    def preactivations(self, X: Float[Tensor, "n d"]) -> list[Float[Tensor, "_"]]:
+    def preactivations(self, X: Float[Tensor, "n d"]) -> list[Float[Tensor, " _"]]:
         """g_1 ... g_L for a whole text, in float64 on the CPU."""
         found = [self.first.texts(X[None].detach())[0]]
         for layer in self.hidden:

@@ -1,0 +1,166 @@
+"""The command line as people use it: real processes, real output, exit codes."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import wordsway as ws
+from wordsway.cli import app
+
+SMALL = ["--n", "8", "--d", "16"]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "wordsway", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, "COLUMNS": "120"})
+
+
+def test_measure_prints_bounds() -> None:
+    done = run("measure", "--map", "raf", *SMALL)
+    assert done.returncode == 0, done.stderr
+    assert "at least" in done.stdout and "at most" in done.stdout and "certain" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["rf", "drf", "raf", "relu-raf"])
+def test_measure_json_is_the_library(name: str, tmp_path: Path) -> None:
+    done = run(
+        "measure",
+        "--map",
+        name,
+        *SMALL,
+        "--token",
+        "0,3",
+        "--seed",
+        "2",
+        "--json",
+        "--out",
+        str(tmp_path / "r.json"),
+    )
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    r = ws.word_sensitivity(ws.named_map(name, 8, 16, seed=2), ws.synthetic_tokens(8, 16, seed=2), [0, 3], seed=2)
+    assert shown["lower"] == pytest.approx(r.lower, rel=1e-6)
+    assert ws.load_result(tmp_path / "r.json").lower == shown["lower"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["measure", "--n", "0"], "n must be"),
+        (["measure", "--d", "-3"], "d must be"),
+        (["measure", *SMALL, "--token", "8"], "out of range"),
+        (["measure", *SMALL, "--token", "x"], "whole numbers"),
+        (["measure", *SMALL, "--radius", "-1"], "radius"),
+        (["measure", *SMALL, "--map", "raf", "--depth", "3"], "depth"),
+        (["measure", *SMALL, "--map", "rf", "--activation", "swish"], "swish"),
+        (["measure", *SMALL, "--device", "abacus"], "abacus"),
+        (["measure", *SMALL, "--out", "/nowhere/at/all.json"], "nowhere"),
+        (["curve", "--n", "5,x"], "whole numbers"),
+        (["curve", "--map", "rnn"], "rnn"),
+        (["curve", "--n", "5,5"], "twice"),
+        (["curve", "--n", "5", "--token", "7"], "token 7"),
+        (["curve", "--depth", "3"], "drf"),
+    ],
+)
+def test_errors_are_one_line(arguments: list[str], message: str) -> None:
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert done.stderr.startswith("wordsway: ") and done.stderr.count("\n") == 1
+
+
+def test_debug_shows_the_traceback() -> None:
+    assert "Traceback" not in run("measure", "--n", "0").stderr
+    assert "Traceback" in run("measure", "--n", "0", "--debug").stderr
+
+
+def test_unknown_map_lists_the_known() -> None:
+    done = run("measure", "--map", "rnn")
+    assert done.returncode == 2
+    assert "relu-raf" in done.stderr
+
+
+CURVE = ["curve", "--map", "rf,raf", "--n", "4,8,16", "--d", "16", "--trials", "2"]
+
+
+def test_curve_writes_tables_and_pictures(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "folder"
+    done = run(*CURVE, "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    assert "S ~ n^" in done.stdout and "interval" in done.stdout
+    assert {p.name for p in out.iterdir()} == {
+        "plan.json",
+        "cells.csv",
+        "curve.csv",
+        "fits.json",
+        "curve.png",
+        "curve.pdf",
+    }
+    assert (out / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert (out / "curve.pdf").read_bytes().startswith(b"%PDF")
+    with open(out / "cells.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * 3 * 2
+    assert all(0 < float(row["lower"]) <= float(row["upper"]) for row in rows)
+
+
+def without_seconds(path: Path) -> list[str]:
+    return [line.rsplit(",", 1)[0] for line in path.read_text().splitlines()]
+
+
+def test_a_killed_curve_goes_on(tmp_path: Path) -> None:
+    """kill -9 in the middle, a half-written last line, then the same command: the table of an undisturbed run."""
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert run(*CURVE, "--out", str(whole)).returncode == 0
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wordsway", *CURVE, "--out", str(broken)], stdout=subprocess.DEVNULL
+    )
+    cells = broken / "cells.csv"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not (cells.exists() and cells.read_text().count("\n") >= 3):
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    with open(cells, "a") as file:
+        file.write("raf,16,8,1,3.1")
+    assert run(*CURVE, "--out", str(broken)).returncode == 0
+    assert without_seconds(cells) == without_seconds(whole / "cells.csv")
+    assert (broken / "curve.csv").read_text() == (whole / "curve.csv").read_text()
+
+
+def test_a_folder_with_another_curve_is_left_alone(tmp_path: Path) -> None:
+    assert run(*CURVE, "--out", str(tmp_path)).returncode == 0
+    before = (tmp_path / "cells.csv").read_text()
+    done = run(*CURVE, "--seed", "5", "--out", str(tmp_path))
+    assert done.returncode == 2 and "another curve" in done.stderr
+    assert (tmp_path / "cells.csv").read_text() == before
+
+
+def test_nothing_heavy_is_loaded_for_help() -> None:
+    script = (
+        "import sys, wordsway\n"
+        "import wordsway.cli\n"
+        "from typer.testing import CliRunner\n"
+        "assert CliRunner().invoke(wordsway.cli.app, ['--help']).exit_code == 0\n"
+        "heavy = {'torch', 'numpy', 'scipy', 'matplotlib', 'transformers'} & set(sys.modules)\n"
+        "sys.exit(str(heavy) if heavy else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert run("--version").stdout.strip() == f"wordsway {ws.__version__}"
+
+
+def test_every_public_name_is_there() -> None:
+    for name in ws.__all__:
+        assert getattr(ws, name) is not None
+    assert set(ws.__all__) == set(ws._HOMES)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = ws.nothing  # pyright: ignore[reportAttributeAccessIssue]
