@@ -50,10 +50,11 @@ def _errors(debug: bool) -> Iterator[None]:
         raise typer.Exit(2) from None
 
 
-def _version(value: bool) -> None:
+def _version(value: bool) -> bool:
     if value:
         print(f"wordsway {__version__}")
         raise typer.Exit
+    return value
 
 
 @app.callback()
