@@ -211,6 +211,9 @@ class Lazy(Gaussian):
 def _orthonormal(rest: Tensor, scale: Tensor, eps: float) -> tuple[Tensor, list[int]]:
     """An orthonormal basis of the rows of `rest` that are not rounding noise against `scale`, and which rows gave
     it."""
+    if len(rest) == 1:
+        size = rest.norm()
+        return (rest / size, [0]) if size > 64 * eps * scale[0] else (rest[:0], [])
     basis = torch.empty_like(rest)
     used: list[int] = []
     for k, row in enumerate(rest):

@@ -73,7 +73,7 @@ def word_sensitivity(
             changes.append(change)
             if progress:
                 progress(len(table), len(tokens))
-    if job.remembers:  # asked for random deltas last, so that they do not change what was found
+    if phi.remembers:  # asked for random deltas last, so that they do not change what was found
         changes = [job.random_changes(job.view(k), k) for k in range(len(tokens))]
 
     top = max(range(len(table)), key=lambda k: table[k].lower)
@@ -135,15 +135,14 @@ class _Job:
             raise InputError("phi(X) is zero, so a change relative to it is not defined")
         return view
 
-    @cached_property
-    def remembers(self) -> bool:
-        """Whether the map keeps what it was asked, so that its answers depend on the order of questions."""
-        return self.view(0).evaluations_left is not None
-
     def groups(self) -> Iterator[list[int]]:
         """Positions to search side by side: a step of a search on a small text is mostly overhead, which many can
         share."""
-        size = 1 if self.remembers else max(1, min(32, _GROUP_NUMBERS // (self.text.numel() + self.text.shape[1] ** 2)))
+        size = (
+            1
+            if self.phi.remembers
+            else max(1, min(32, _GROUP_NUMBERS // (self.text.numel() + self.text.shape[1] ** 2)))
+        )
         everything = list(range(len(self.tokens)))
         for start in range(0, len(everything), size):
             yield everything[start : start + size]
@@ -166,7 +165,7 @@ class _Job:
                 bound.reason,
                 best.evaluations,
             )
-            yield entry, delta[0], torch.empty(0) if self.remembers else self.random_changes(view, position)
+            yield entry, delta[0], torch.empty(0) if self.phi.remembers else self.random_changes(view, position)
 
     def ascent(self, view: View, position: int) -> Ascent:
         """The search for one token, with its part of what a lazy map may still be asked."""

@@ -41,7 +41,7 @@ _LAZY_MARGIN = 1e-5  # relative, for revealed weights that are kept in float32
 
 def certify_features(view: FeatureView, radius: float) -> Certificate:
     """A bound over all moves of the view's tokens whose joint norm is at most `radius`."""
-    if view.phi.lazy:
+    if view.phi.remembers:
         upper = _lazy_bound(view, radius)
         return Certificate(upper / view.base_norm * (1 + _LAZY_MARGIN), FAILURE)
     block = torch.cat([block.to_dense() for block in view.blocks], dim=1)

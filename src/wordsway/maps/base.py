@@ -66,6 +66,11 @@ class FeatureMap(ABC):
     n: int | None  # the context length it is made for; None for any
     d: int | None
 
+    @property
+    def remembers(self) -> bool:
+        """Whether answers depend on what was asked before, so that the order of questions matters."""
+        return False
+
     @abstractmethod
     def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
         """phi(X), by the plain definition."""

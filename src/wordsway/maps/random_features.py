@@ -107,9 +107,10 @@ class FeatureNetwork(FeatureMap):
         self.recipe, self.first, self.hidden, self.budget, self.seed = recipe, first, hidden, budget, seed
         self.n, self.d = (first.n, first.d) if isinstance(first, LazyTextLayer) else (None, None)
         self.activation: Activation = find_activation(recipe.activation)
+        self._last: tuple[Tensor, int, list[Tensor]] | None = None
 
     @property
-    def lazy(self) -> bool:
+    def remembers(self) -> bool:
         return self.budget is not None
 
     def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, " k"]:
@@ -124,12 +125,15 @@ class FeatureNetwork(FeatureMap):
             )
 
     def preactivations(self, X: Float[Tensor, "n d"]) -> list[Float[Tensor, " _"]]:
-        """g_1 ... g_L for a whole text, in float64 on the CPU."""
+        """g_1 ... g_L for a whole text, in float64 on the CPU. Those of the last text are kept, until it is written to."""
+        if self._last is not None and self._last[0] is X and self._last[1] == X._version:
+            return self._last[2]
         found = [self.first.texts(X[None].detach())[0]]
         for layer in self.hidden:
             dtype = torch.float64 if precise(layer.device) == layer.device else torch.float32
             output = layer.mm(self.activation(found[-1]).to(layer.device, dtype))
             found.append(output.to("cpu", torch.float64))
+        self._last = (X, X._version, found)
         return found
 
     def view(
@@ -160,13 +164,13 @@ class FeatureNetwork(FeatureMap):
             "depth": self.recipe.depth,
             "width": k,
             "activation": self.recipe.activation,
-            "lazy": self.lazy,
+            "lazy": self.remembers,
             "seed": self.seed,
         }
 
     def plain_bytes(self, n: int, d: int) -> float | None:
         # A lazy network has no plain map: its answers are the revealed weights themselves.
-        return None if self.lazy else 8.0 * (2**26 + 4 * self.first.rows)
+        return None if self.remembers else 8.0 * (2**26 + 4 * self.first.rows)
 
 
 class FeatureView(View):
@@ -183,7 +187,7 @@ class FeatureView(View):
         device: torch.device,
     ) -> None:
         self.phi, self.X, self.tokens, self.dtype, self.device = phi, X, tokens, dtype, device
-        self.preactivations = phi.preactivations(X.to(torch.float64))
+        self.preactivations = phi.preactivations(X)
         self.base_norm = float(phi.activation(self.preactivations[-1]).norm())
         # Along a ray each row's change grows when phi is monotone, and nothing comes after the first layer.
         self.sphere_is_enough = phi.activation.monotone and not phi.hidden

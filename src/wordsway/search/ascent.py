@@ -53,9 +53,9 @@ def suited(view: View) -> Ascent:
     """The default search for a view."""
     if view.evaluations_left is not None:
         # Every evaluation reveals weights that must be kept, so that later ones cost more than earlier ones.
-        return Ascent(budget=32, starts=2, survivors=1, race_steps=5, first_angle=0.8, last_angle=0.04)
+        return Ascent(budget=24, starts=2, survivors=1, race_steps=4, first_angle=0.8, last_angle=0.05)
     if not view.rugged:
-        return Ascent(budget=160, starts=4, survivors=2, race_steps=10, first_angle=0.8, last_angle=0.02)
+        return Ascent(budget=112, starts=4, survivors=2, race_steps=8, first_angle=0.8, last_angle=0.02)
     # Where there are many local maxima, small texts are cheap enough to race more starts.
     starts = min(96, max(36, 3_000_000 // view.X.numel()))
     survivors = starts // 8
