@@ -230,6 +230,12 @@ for words, attempt in attempts.items():
 def test_what_cannot_fit_says_how_much_it_needs() -> None:
     with pytest.raises(ws.TooLargeError, match=r"needs \d.* [TP]B"):
         ws.RandomFeatures().sample(n=2000, d=768, lazy=False)
+    with pytest.raises(ws.TooLargeError, match=r"needs \d.* [TP]B"):
+        ws.synthetic_tokens(10**7, 10**5)
+    with pytest.raises(ws.TooLargeError, match=r"needs \d.* GB|needs \d.* TB"):
+        ws.RandomFeatures().sample(n=10**6, d=768)
+    with pytest.raises(ws.TooLargeError, match=r"needs \d.* TB"):
+        ws.RandomAttention().sample(d=10**6)
     with pytest.raises(ws.TooLargeError, match="memory_limit"):
         phi = ws.RandomFeatures().sample(n=20, d=32, memory_limit=200_000)
         ws.word_sensitivity(phi, ws.synthetic_tokens(20, 32), "all")

@@ -30,6 +30,10 @@ class Region(ABC):
         """The delta that a unit vector stands for."""
 
     @abstractmethod
+    def pull_back(self, gradient: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch size"]:
+        """The gradient in e of a function with this gradient in delta(e), up to a positive factor."""
+
+    @abstractmethod
     def point(self, direction: Float[Tensor, "*batch m d"], inside: Bool[Tensor, "*batch"]) -> Tensor:
         """A unit vector to start from: towards `direction`, on the sphere or, where allowed, `inside` it."""
 
@@ -55,6 +59,9 @@ class Sphere(Region):
     def delta(self, e: Float[Tensor, "*batch size"]) -> Float[Tensor, "*batch m d"]:
         return (self.radius * e).unflatten(-1, (self.m, self.d))
 
+    def pull_back(self, gradient: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch size"]:
+        return gradient.flatten(-2)
+
     def point(self, direction: Float[Tensor, "*batch m d"], inside: Bool[Tensor, "*batch"]) -> Tensor:
         return _unit(direction.flatten(-2))
 
@@ -68,6 +75,9 @@ class Ball(Region):
 
     def delta(self, e: Float[Tensor, "*batch size"]) -> Float[Tensor, "*batch m d"]:
         return (self.radius * e[..., :-1]).unflatten(-1, (self.m, self.d))
+
+    def pull_back(self, gradient: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch size"]:
+        return torch.nn.functional.pad(gradient.flatten(-2), (0, 1))
 
     def point(self, direction: Float[Tensor, "*batch m d"], inside: Bool[Tensor, "*batch"]) -> Tensor:
         flat = _unit(direction.flatten(-2))

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wordsway.errors import InputError
+from wordsway.memory import require
 from wordsway.seeds import normal
 
 
@@ -55,6 +56,7 @@ def synthetic_tokens(n: int, d: int, seed: int = 0) -> Float[Tensor, "n d"]:
     """n independent Gaussian rows, each rescaled to norm sqrt(d); float64."""
     check_size(n, "n")
     check_size(d, "d")
+    require(32.0 * n * d, f"a synthetic text of {n} x {d}", "use fewer tokens or coordinates")
     return normalize_rows(normal((n, d), seed, "synthetic_tokens", dtype=torch.float64))
 
 

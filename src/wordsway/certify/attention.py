@@ -38,7 +38,7 @@ from wordsway.maps.scores import Score
 
 _FIRST_INTERVALS = 5
 _SPLITS = 8
-_GRID = 720
+_CELLS = 360_000  # over all rows; a row's line is cut into 120 to 720 of them
 _MU_FACTORS = 1 + 10.0 ** torch.linspace(-4, 3, 29, dtype=torch.float64)
 
 
@@ -155,7 +155,8 @@ def _interval_bound(
     if not len(rows.pull):
         return own, guess
     shift_sq = float((rho * rows.pull).square().sum())
-    line = _grid(rho * (rows.reach + 2 * half * float(rows.pull.abs().amax()))).to(rows.pull)
+    reach = rho * (rows.reach + 2 * half * float(rows.pull.abs().amax()))
+    line = _grid(reach, min(720, max(120, _CELLS // len(rows.pull)))).to(rows.pull)
     psis = [_psi(rows, c, across, line) for c, across in ends]
     budgets = torch.tensor([rho**2 * (1 - c * c + half**2) for c, _ in ends], dtype=torch.float64)
     left, right = line[:-1], line[1:]
@@ -184,11 +185,11 @@ def _own_row(rows: _Rows, c: float, across: float) -> float:
     return max(moved, float(rows.own_points.square().amax()) if len(rows.own_points) else 0.0)
 
 
-def _grid(reach: float) -> Tensor:
+def _grid(reach: float, count: int) -> Tensor:
     """Ends of intervals that cover [-reach, reach]: even near 0, where weights change, and wider beyond."""
     inner = min(reach, 14.0)
-    near = torch.linspace(-inner, inner, 2 * _GRID // 3, dtype=torch.float64)
-    far = inner + (reach - inner) * torch.linspace(0, 1, _GRID // 6, dtype=torch.float64)[1:] ** 2
+    near = torch.linspace(-inner, inner, 2 * count // 3, dtype=torch.float64)
+    far = inner + (reach - inner) * torch.linspace(0, 1, count // 6, dtype=torch.float64)[1:] ** 2
     return torch.cat([-far.flip(0), near, far]) if reach > inner else near
 
 

@@ -59,6 +59,7 @@ class AttentionView(View):
     def __init__(self, text: Text, tokens: tuple[int, ...]) -> None:
         self.text, self.tokens, self.score = text, tokens, text.score
         self.X, self.dtype, self.device = text.source, text.dtype, text.device
+        self.terrain = "kinked" if text.score.silences else "rugged"
         X, index = text.X, list(tokens)
         self.stay = torch.ones(len(X), dtype=torch.bool, device=X.device)
         self.stay[index] = False
@@ -125,15 +126,23 @@ class AttentionView(View):
         return w, fresh
 
     def starts(self) -> Float[Tensor, "s m d"]:
-        """The proof's direction, sum_j A_j, along which the scores of all rows grow together; the token's own,
-        along which its value grows; ways for its row to turn away from all other tokens; and sums of these."""
-        found = [self.text.queries[self.stay].sum(0), self.text.X[list(self.tokens)], *self._away()]
-        unit = [v / v.norm(dim=-1, keepdim=True).clamp(min=1e-300) for v in found]
-        pull, own, *aways = (v.expand(len(self.tokens), -1) for v in unit)
-        sums = [pull, pull + own, 2 * pull + own, own]
-        for away in aways:
-            sums += [away, away + own, away + pull, away + own + pull]
-        return self.text.cast(torch.stack(sums))
+        """The proof's direction, sum_j A_j, along which the scores of all rows grow together; the same for fewer rows,
+        since a long text cannot be captured whole: the half, quarter, ... that are nearest to being captured. Each also
+        with the token's own direction, along which its value grows. Then ways for its row to turn away from all other
+        tokens, and sums of these."""
+        order = (self.logits.amax(1) - self.pooled)[self.stay].argsort(descending=True)
+        queries = self.text.queries[self.stay][order]
+        own = self._unit(self.text.X[list(self.tokens)])
+        pull = self._unit(queries.sum(0))
+        found = [pull, pull + own]
+        found += [2 * self._unit(queries[: len(queries) >> k].sum(0)) + own for k in range(1, 16) if len(queries) >> k]
+        for away in (self._unit(v) for v in self._away()):
+            found += [away, away + own, away + pull, away + own + pull]
+        return self.text.cast(torch.stack([*found, 2 * pull + own, own]))
+
+    def _unit(self, directions: Tensor) -> Float[Tensor, "m d"]:
+        size = directions.norm(dim=-1, keepdim=True).clamp(min=1e-300)
+        return (directions / size).expand(len(self.tokens), -1)
 
     def _away(self) -> list[Float[Tensor, "_ d"]]:
         """Downhill for the sum of a moved row's logits to the unmoved tokens. Where the score silences: the

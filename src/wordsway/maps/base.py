@@ -6,7 +6,7 @@ flattened to one axis.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -30,7 +30,7 @@ class View(ABC):
     device: torch.device
     base_norm: float  # norm(phi(X)), from float64
     sphere_is_enough: bool = False  # proven: over a ball, the largest change is found on its sphere
-    rugged: bool = True  # many local maxima are to be expected, so a search should race many starts
+    terrain: Literal["smooth", "rugged", "kinked"] = "rugged"  # one maximum or two; many; many, on ridges
 
     @abstractmethod
     def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:

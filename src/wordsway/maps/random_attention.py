@@ -78,6 +78,13 @@ class Attention(FeatureMap):
         device: torch.device | str = "cpu",
     ) -> "AttentionView":
         self.check(X)
+        n, d = X.shape
+        numbers = 6 * n * d + 2 * d * d + 3 * min(n * n, ROW_BLOCK + n)
+        require(
+            8.0 * numbers + dtype.itemsize * (4 * n * d + d * d),
+            f"a view of n={n} tokens of d={d}",
+            "use a shorter text",
+        )
         device = torch.device(device)
         return AttentionView(self._prepared(X, device, dtype), check_tokens(tokens, len(X)))
 

@@ -67,6 +67,9 @@ class RandomFeatures:
                 for layer in range(1, self.depth)
             ]
             return FeatureNetwork(self, sample_dense(width, n, d, key, dtype, device), hidden, None, seed)
+        # The least that a search needs: pre-activations in float64, and some questions from both sides to every layer.
+        least = width * (32.0 + 40 * dtype.itemsize) * self.depth
+        require(least, f"measuring {self.depth} lazy layers of width {width}", "use fewer tokens, or a smaller width=")
         budget = Budget(memory_limit)
         first = LazyTextLayer(width, n, d, key, budget, dtype, device)
         hidden = [
@@ -125,7 +128,7 @@ class FeatureNetwork(FeatureMap):
             )
 
     def preactivations(self, X: Float[Tensor, "n d"]) -> list[Float[Tensor, " _"]]:
-        """g_1 ... g_L for a whole text, in float64 on the CPU. Those of the last text are kept, until it is written to."""
+        """g_1 ... g_L for a whole text, in float64 on the CPU. The last text's are kept until it is written to."""
         if self._last is not None and self._last[0] is X and self._last[1] == X._version:
             return self._last[2]
         found = [self.first.texts(X[None].detach())[0]]
@@ -176,7 +179,7 @@ class FeatureNetwork(FeatureMap):
 class FeatureView(View):
     """V_i delta for the moved tokens, then the change through the layers."""
 
-    rugged = False  # close to a quadratic form in delta: the top singular direction of the active rows
+    terrain = "smooth"  # close to a quadratic form in delta: the top singular direction of the active rows
 
     def __init__(
         self,

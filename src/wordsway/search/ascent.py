@@ -54,13 +54,13 @@ def suited(view: View) -> Ascent:
     if view.evaluations_left is not None:
         # Every evaluation reveals weights that must be kept, so that later ones cost more than earlier ones.
         return Ascent(budget=24, starts=2, survivors=1, race_steps=4, first_angle=0.8, last_angle=0.05)
-    if not view.rugged:
-        return Ascent(budget=112, starts=4, survivors=2, race_steps=8, first_angle=0.8, last_angle=0.02)
-    # Where there are many local maxima, small texts are cheap enough to race more starts.
-    starts = min(96, max(36, 3_000_000 // view.X.numel()))
+    if view.terrain == "smooth":
+        return Ascent(budget=96, starts=4, survivors=2, race_steps=8, first_angle=0.8, last_angle=0.02)
+    # Where there are many local maxima, small texts are cheap enough to race more starts; ridges take a long glide.
+    starts = min(96, max(24, 2_000_000 // view.X.numel()))
     survivors = starts // 8
-    budget = 8 * starts + 70 * survivors
-    return Ascent(budget, starts, survivors, race_steps=8, first_angle=0.3, last_angle=0.004)
+    steps = 32 if view.terrain == "rugged" else 80
+    return Ascent(8 * starts + steps * survivors, starts, survivors, race_steps=8, first_angle=0.3, last_angle=0.004)
 
 
 @dataclass(frozen=True)
@@ -121,12 +121,11 @@ def start_points(
 
 
 def value_and_tangent(objective: Objective, region: Region, e: Tensor) -> tuple[Tensor, Tensor]:
-    """The objective and its gradient along the sphere, at unit vectors e."""
-    e = e.detach().requires_grad_(True)
-    value = objective(region.delta(e))
-    (gradient,) = torch.autograd.grad(value.sum(), e)
-    e = e.detach()
-    return value.detach(), _tangent(_tangent(gradient, e), e)  # twice: the radial part is the larger by far
+    """The objective at unit vectors e, and the direction of its gradient along the sphere."""
+    delta = region.delta(e).detach().requires_grad_(True)
+    value = objective(delta)
+    (gradient,) = torch.autograd.grad(value.sum(), delta)
+    return value.detach(), _tangent(region.pull_back(gradient), e)
 
 
 def _tangent(vectors: Tensor, e: Tensor) -> Tensor:
