@@ -230,18 +230,9 @@ def _show_curve(result: "Curve") -> None:
     from rich.table import Table
 
     console = Console()
-    table = Table(
-        "map",
-        "d",
-        "n",
-        "S (at least)",
-        "sd",
-        "at most",
-        "random move",
-        "prediction",
-        box=None,
-        padding=(0, 2),
-    )
+    table = Table(box=None, padding=(0, 1))
+    for heading in ("map", "d", "n", "S at least", "sd", "at most", "random", "predicted"):
+        table.add_column(heading, no_wrap=True, justify="left" if heading == "map" else "right")
     for p in result.points:
         numbers = [_number(value) for value in (p.mean, p.sd, p.upper, p.random, p.theory)]
         table.add_row(p.map, str(p.d), str(p.n), *numbers)
@@ -250,8 +241,10 @@ def _show_curve(result: "Curve") -> None:
         if fit.exponent is None:
             continue
         interval = "" if fit.low is None else f"  95% interval [{fit.low:.3f}, {fit.high:.3f}]"
-        beside = "" if fit.against_theory is None else f"  (S / prediction ~ n^{fit.against_theory:.3f})"
-        console.print(f"{fit.map}, d={fit.d}: S ~ n^{fit.exponent:.3f}{interval}{beside}", highlight=False)
+        beside = "" if fit.against_theory is None else f"  (S / predicted ~ n^{fit.against_theory:.3f})"
+        console.print(
+            f"{fit.map}, d={fit.d}: S ~ n^{fit.exponent:.3f}{interval}{beside}", soft_wrap=True, highlight=False
+        )
 
 
 def main() -> None:
