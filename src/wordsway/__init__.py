@@ -11,6 +11,11 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from wordsway.certify import Certificate, certify
     from wordsway.curve import Curve, curve
+    from wordsway.datasets import LabelledTexts, load_texts
+    from wordsway.encoders.base import Encoder, TextWarning
+    from wordsway.encoders.encode import encode
+    from wordsway.encoders.synthetic import SyntheticEncoder
+    from wordsway.encoders.vocabulary import random_words
     from wordsway.errors import InputError, TooLargeError
     from wordsway.maps.base import FeatureMap, PlainMap, View
     from wordsway.maps.named import named_map
@@ -18,25 +23,36 @@ if TYPE_CHECKING:
     from wordsway.maps.random_features import RandomFeatures
     from wordsway.result import Sensitivity, load_result
     from wordsway.sensitivity import change, word_sensitivity
-    from wordsway.tokens import normalize_rows, synthetic_tokens
+    from wordsway.substitution import Substitution, substitution
+    from wordsway.tokens import Tokens, normalize_rows, synthetic_tokens
 
 _HOMES = {
     "Certificate": "certify",
     "Curve": "curve",
+    "Encoder": "encoders.base",
     "FeatureMap": "maps.base",
     "InputError": "errors",
+    "LabelledTexts": "datasets",
     "PlainMap": "maps.base",
     "RandomAttention": "maps.random_attention",
     "RandomFeatures": "maps.random_features",
     "Sensitivity": "result",
+    "Substitution": "substitution",
+    "SyntheticEncoder": "encoders.synthetic",
+    "TextWarning": "encoders.base",
+    "Tokens": "tokens",
     "TooLargeError": "errors",
     "View": "maps.base",
     "certify": "certify",
     "change": "sensitivity",
     "curve": "curve",
+    "encode": "encoders.encode",
     "load_result": "result",
+    "load_texts": "datasets",
     "named_map": "maps.named",
     "normalize_rows": "tokens",
+    "random_words": "encoders.vocabulary",
+    "substitution": "substitution",
     "synthetic_tokens": "tokens",
     "word_sensitivity": "sensitivity",
 }
@@ -44,20 +60,30 @@ _HOMES = {
 __all__ = [
     "Certificate",
     "Curve",
+    "Encoder",
     "FeatureMap",
     "InputError",
+    "LabelledTexts",
     "PlainMap",
     "RandomAttention",
     "RandomFeatures",
     "Sensitivity",
+    "Substitution",
+    "SyntheticEncoder",
+    "TextWarning",
+    "Tokens",
     "TooLargeError",
     "View",
     "certify",
     "change",
     "curve",
+    "encode",
     "load_result",
+    "load_texts",
     "named_map",
     "normalize_rows",
+    "random_words",
+    "substitution",
     "synthetic_tokens",
     "word_sensitivity",
 ]

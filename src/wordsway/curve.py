@@ -12,8 +12,8 @@ from typing import Any
 
 from wordsway import theory
 from wordsway.errors import InputError
+from wordsway.files import write_text
 from wordsway.maps.named import named_map
-from wordsway.result import write_text
 from wordsway.seeds import stream
 from wordsway.sensitivity import word_sensitivity
 from wordsway.tokens import check_size, synthetic_tokens

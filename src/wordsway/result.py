@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,15 +11,19 @@ import torch
 from torch import Tensor
 
 from wordsway.errors import InputError
+from wordsway.files import write_text
 
-FORMAT = "wordsway.sensitivity/1"
+FORMAT = "wordsway.sensitivity/2"
 
 
 @dataclass(frozen=True)
 class TokenSensitivity:
-    """The bounds for one token. `upper` is None where there is no certificate; `upper_reason` then says why."""
+    """The bounds for one token, or for `tokens` that move together (`token` is then the first of them). `upper` is None
+    where there is no certificate; `upper_reason` then says why."""
 
     token: int
+    tokens: tuple[int, ...]
+    radius: float
     lower: float
     upper: float | None
     upper_failure: float
@@ -29,8 +32,25 @@ class TokenSensitivity:
 
 
 @dataclass(frozen=True)
+class WordSensitivity:
+    """The bounds for one word of a text: its best single token, or all of its tokens moved together. Rank 1 is the word
+    that matters most; `span` are the characters of the text that the word takes, `tokens` what moves for `lower`."""
+
+    word: int
+    text: str
+    span: tuple[int, int]
+    rank: int
+    tokens: tuple[int, ...]
+    lower: float
+    upper: float | None
+    upper_failure: float
+    upper_reason: str | None
+
+
+@dataclass(frozen=True)
 class RandomChange:
-    """The average case: relative change under deltas that are uniform on the sphere of the same radius."""
+    """The average case: relative change under deltas that are uniform on the sphere of the same radius, or under random
+    words of a vocabulary."""
 
     mean: float
     sd: float
@@ -43,7 +63,9 @@ class Sensitivity:
     """The word sensitivity of a map at a text: what a search found (`lower`), and what no delta can exceed (`upper`,
     except with probability `upper_failure` over the draw of lazy weights).
 
-    `token` and `delta` are where `lower` is attained; `checked` says how `lower` was evaluated in the end.
+    `token` and `delta` are where `lower` is attained (`tokens`, and a delta with a row for each, where several move
+    together); `checked` says how `lower` was evaluated in the end. `words` and `text` are there for an encoded text:
+    `text` says what it was, its tokens and what encoded it.
     """
 
     lower: float
@@ -63,34 +85,27 @@ class Sensitivity:
     seed: int
     seconds: float
     version: str
+    tokens: tuple[int, ...] = ()
+    words: tuple[WordSensitivity, ...] | None = None
+    text: dict[str, Any] | None = None
+
+    @property
+    def top_word(self) -> WordSensitivity | None:
+        """The word that matters most."""
+        return min(self.words, key=lambda word: word.rank) if self.words else None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON values."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         values["delta"] = self.delta.tolist()
         values["per_token"] = [asdict(token) for token in self.per_token]
+        values["words"] = None if self.words is None else [asdict(word) for word in self.words]
         values["random"] = None if self.random is None else asdict(self.random)
         return {"format": FORMAT, **values}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write JSON. The file appears whole or not at all."""
         write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
-
-
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a file beside its place and move it there, so that a killed run leaves no half of it."""
-    target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def load_result(path: str | os.PathLike[str]) -> Sensitivity:
@@ -107,7 +122,15 @@ def load_result(path: str | os.PathLike[str]) -> Sensitivity:
     try:
         del values["format"]
         values["delta"] = torch.tensor(values["delta"], dtype=torch.float64)
-        values["per_token"] = tuple(TokenSensitivity(**token) for token in values["per_token"])
+        values["tokens"] = tuple(values["tokens"])
+        values["per_token"] = tuple(
+            TokenSensitivity(**{**token, "tokens": tuple(token["tokens"])}) for token in values["per_token"]
+        )
+        if values["words"] is not None:
+            values["words"] = tuple(
+                WordSensitivity(**{**word, "span": tuple(word["span"]), "tokens": tuple(word["tokens"])})
+                for word in values["words"]
+            )
         values["random"] = None if values["random"] is None else RandomChange(**values["random"])
         return Sensitivity(**values)
     except (KeyError, TypeError, ValueError) as error:

@@ -1,6 +1,5 @@
 """The public functions: how far can one token move the features of a text?"""
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,8 @@ from wordsway.maps.base import FeatureMap, PlainMap, View, moved
 from wordsway.memory import fits
 from wordsway.result import Sensitivity, TokenSensitivity, summarize
 from wordsway.search.ascent import Ascent, maximize, suited
-from wordsway.tokens import as_text, check_size, check_tokens
+from wordsway.tokens import Tokens, as_text, check_size
+from wordsway.words import describe, moves_of, radii_of, rank_words
 
 FEWEST = 8  # evaluations below which a search is not worth its name
 _GROUP_NUMBERS = 12_000_000  # in all views of tokens that are searched side by side
@@ -33,8 +33,10 @@ def word_sensitivity(
     token: int | Sequence[int] | Literal["all"] = "all",
     *,
     seed: int = 0,
-    radius: float | None = None,
+    radius: float | Sequence[float] | None = None,
     budget: int | None = None,
+    joint: bool = False,
+    special: bool = False,
     certificate: bool = True,
     random_draws: int = 100,
     device: torch.device | str = "cpu",
@@ -44,37 +46,41 @@ def word_sensitivity(
     """The largest relative change norm(phi(X^i(delta)) - phi(X)) / norm(phi(X)) over norm(delta) <= radius.
 
     `token` is one index, a list of them, or "all" for the supremum over every token: each is moved alone, and all
-    are measured on one and the same map. `radius` is sqrt(d) unless given. `budget` is the number of evaluations
+    are measured on one and the same map. `radius` is one for all or one for each token of the text; unless given it is
+    sqrt(d), or a token's own norm for `Tokens` that were not normalised. `budget` is the number of evaluations
     that a token's search may use; more can only help. The search runs in `dtype` on `device`; what it found is
     evaluated again in float64. `certificate=False` and `random_draws=0` leave out the upper bound and the average
-    case. `progress` is called with (tokens done, tokens in all).
+    case. `progress` is called with (searches done, searches in all).
+
+    When X is an encoded text (`Tokens`), "all" means the tokens of its words, and `special=True` the others too; the
+    result has `words`. A word's sensitivity is that of its best token; with `joint=True`, all of its tokens move
+    together within one ball of the largest of their radii.
     """
     began = time.perf_counter()
     phi = _as_map(phi)
+    encoded = X if isinstance(X, Tokens) else None
     text = as_text(X)
     phi.check(text)
     n, d = text.shape
-    tokens = _as_tokens(token, n)
+    moves = moves_of(token, n, encoded, joint, special)
     seed = check_size(seed, "seed", least=0)
     random_draws = check_size(random_draws, "random_draws", least=0)
-    radius = _as_radius(radius, d)
+    radii = radii_of(radius, text, own_norms=encoded is not None and not encoded.normalized)
     device, dtype = find_device(device), find_dtype(dtype)
     if budget is not None:
         check_size(budget, "budget", least=FEWEST)
 
-    job = _Job(phi, text, tokens, radius, seed, budget, certificate, random_draws, dtype, device)
-    table: list[TokenSensitivity] = []
-    deltas: list[Tensor] = []
-    changes: list[Tensor] = []
+    reach = tuple(max(radii[k] for k in move) for move in moves)
+    job = _Job(phi, text, moves, reach, seed, budget, certificate, random_draws, dtype, device)
+    measured: dict[int, tuple[TokenSensitivity, Tensor, Tensor]] = {}
     for group in job.groups():
-        for entry, delta, change in job.measure(group):
-            table.append(entry)
-            deltas.append(delta)
-            changes.append(change)
+        for position, found in zip(group, job.measure(group), strict=True):
+            measured[position] = found
             if progress:
-                progress(len(table), len(tokens))
+                progress(len(measured), len(moves))
+    table, deltas, changes = map(list, zip(*(measured[k] for k in range(len(moves))), strict=True))
     if phi.remembers:  # asked for random deltas last, so that they do not change what was found
-        changes = [job.random_changes(job.view(k), k) for k in range(len(tokens))]
+        changes = [job.random_changes(job.view(k), k) for k in range(len(moves))]
 
     top = max(range(len(table)), key=lambda k: table[k].lower)
     uppers = [entry.upper for entry in table]
@@ -85,8 +91,8 @@ def word_sensitivity(
         upper_failure=min(1.0, sum(entry.upper_failure for entry in table)),
         upper_reason=missing,
         token=table[top].token,
-        delta=deltas[top],
-        radius=radius,
+        delta=deltas[top][0] if len(deltas[top]) == 1 else deltas[top],
+        radius=table[top].radius,
         per_token=tuple(table),
         random=summarize(torch.cat(changes)) if random_draws else None,
         evaluations=sum(entry.evaluations for entry in table),
@@ -97,6 +103,9 @@ def word_sensitivity(
         seed=seed,
         seconds=time.perf_counter() - began,
         version=__version__,
+        tokens=table[top].tokens,
+        words=None if encoded is None else rank_words(encoded, table),
+        text=None if encoded is None else describe(encoded),
     )
 
 
@@ -116,12 +125,13 @@ def change(phi: FeatureMap | Callable[[Tensor], Tensor], X: Any, X2: Any) -> flo
 
 @dataclass(frozen=True)
 class _Job:
-    """One measurement: what is the same for all of its tokens. Methods take a token's position in `tokens`."""
+    """One measurement: what is the same for all of its moves. A move is the tokens that move together, with the radius
+    of their common ball; methods take its position in `moves`."""
 
     phi: FeatureMap
     text: Float[Tensor, "n d"]
-    tokens: tuple[int, ...]
-    radius: float
+    moves: tuple[tuple[int, ...], ...]
+    radii: tuple[float, ...]
     seed: int
     budget: int | None
     certificate: bool
@@ -130,49 +140,59 @@ class _Job:
     device: torch.device
 
     def view(self, position: int) -> View:
-        view = self.phi.view(self.text, [self.tokens[position]], dtype=self.dtype, device=self.device)
+        view = self.phi.view(self.text, self.moves[position], dtype=self.dtype, device=self.device)
         if not view.base_norm > 0:
             raise InputError("phi(X) is zero, so a change relative to it is not defined")
         return view
 
     def groups(self) -> Iterator[list[int]]:
         """Positions to search side by side: a step of a search on a small text is mostly overhead, which many can
-        share."""
-        size = (
-            1
-            if self.phi.remembers
-            else max(1, min(32, _GROUP_NUMBERS // (self.text.numel() + self.text.shape[1] ** 2)))
-        )
-        everything = list(range(len(self.tokens)))
-        for start in range(0, len(everything), size):
-            yield everything[start : start + size]
+        share. They move equally many tokens."""
+        n, d = self.text.shape
+        by_size: dict[int, list[int]] = {}
+        for position, move in enumerate(self.moves):
+            by_size.setdefault(len(move), []).append(position)
+        for m, positions in by_size.items():
+            size = 1 if self.phi.remembers else max(1, min(32, _GROUP_NUMBERS // (m * (n * d + d**2))))
+            for start in range(0, len(positions), size):
+                yield positions[start : start + size]
 
     def measure(self, positions: list[int]) -> Iterator[tuple[TokenSensitivity, Tensor, Tensor]]:
-        """For each of some tokens: its bounds, the delta that was found, and what random deltas do."""
+        """For each of some moves: its bounds, the delta that was found, and what random deltas do."""
         views = [self.view(position) for position in positions]
-        region = (Sphere if views[0].sphere_is_enough else Ball)(self.radius, 1, self.text.shape[1])
+        radii = [self.radii[position] for position in positions]
+        shape = Sphere if views[0].sphere_is_enough else Ball
+        m, d = len(views[0].tokens), self.text.shape[1]
+        region = shape(radii[0], m, d)
         ascent = self.ascent(views[0], positions[0])
-        found = maximize(views, self.phi.sq_norms(views), region, self.seed, ascent)
-        for position, view, best in zip(positions, views, found, strict=True):
-            delta = region.project(best.delta.to("cpu", torch.float64))
+        objective, scale = self.phi.sq_norms(views), [radius / radii[0] for radius in radii]
+        if any(factor != 1 for factor in scale):  # one region for all: each view sees deltas in units of its own radius
+            factors = torch.tensor(scale, dtype=self.dtype, device=self.device)[:, None, None, None]
+            plain = objective
+            objective = lambda delta: plain(delta * factors)  # noqa: E731
+        found = maximize(views, objective, region, self.seed, ascent)
+        for position, view, radius, factor, best in zip(positions, views, radii, scale, found, strict=True):
+            delta = shape(radius, m, d).project(best.delta.to("cpu", torch.float64) * factor)
             lower = self.relative_change(view, delta)
-            bound = certify(view, self.radius) if self.certificate else Certificate(None, 0.0, "not asked for")
+            bound = certify(view, radius) if self.certificate else Certificate(None, 0.0, "not asked for")
             entry = TokenSensitivity(
-                self.tokens[position],
+                view.tokens[0],
+                view.tokens,
+                radius,
                 lower,
                 bound.upper,
                 bound.failure,
                 bound.reason,
                 best.evaluations,
             )
-            yield entry, delta[0], torch.empty(0) if self.phi.remembers else self.random_changes(view, position)
+            yield entry, delta, torch.empty(0) if self.phi.remembers else self.random_changes(view, position)
 
     def ascent(self, view: View, position: int) -> Ascent:
         """The search for one token, with its part of what a lazy map may still be asked."""
         ascent = suited(view) if self.budget is None else suited(view).scaled(self.budget)
         if view.evaluations_left is None:
             return ascent
-        tokens_left = len(self.tokens) - position
+        tokens_left = len(self.moves) - position
         left = (view.evaluations_left - self.draws) // tokens_left
         if left < FEWEST:
             raise TooLargeError(
@@ -194,7 +214,7 @@ class _Job:
     def base(self) -> Tensor:
         return self.phi(self.text)
 
-    def relative_change(self, view: View, delta: Float[Tensor, "1 d"]) -> float:
+    def relative_change(self, view: View, delta: Float[Tensor, "m d"]) -> float:
         """What a search found, evaluated once more."""
         if self.how.startswith("plain"):
             after = self.phi(moved(self.text, view.tokens, delta))
@@ -204,8 +224,8 @@ class _Job:
 
     def random_changes(self, view: View, position: int) -> Float[Tensor, " draws"]:
         """The relative changes under this token's part of the random deltas."""
-        draws = self.draws * (position + 1) // len(self.tokens) - self.draws * position // len(self.tokens)
-        region = Sphere(self.radius, 1, self.text.shape[1])
+        draws = self.draws * (position + 1) // len(self.moves) - self.draws * position // len(self.moves)
+        region = Sphere(self.radii[position], len(view.tokens), self.text.shape[1])
         deltas = region.sample(draws, self.seed, "random", *view.tokens).to(view.device, view.dtype)
         size = max(1, _BATCH_BYTES // view.bytes_per_evaluation)
         with torch.no_grad():
@@ -221,19 +241,3 @@ def _as_map(phi: Any) -> FeatureMap:
     if not callable(phi):
         raise InputError(f"phi must be a feature map or a function of a text, got {type(phi).__name__}")
     return PlainMap(cast(Callable[[Tensor], Tensor], phi))
-
-
-def _as_tokens(token: Any, n: int) -> tuple[int, ...]:
-    if isinstance(token, str):
-        if token != "all":
-            raise InputError(f"token={token!r} is not known; use an index, a list of them, or 'all'")
-        return tuple(range(n))
-    return check_tokens(token if isinstance(token, Sequence) else [token], n)
-
-
-def _as_radius(radius: float | None, d: int) -> float:
-    if radius is None:
-        return math.sqrt(d)
-    if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 < radius < math.inf:
-        raise InputError(f"radius must be a positive number, got {radius!r}")
-    return float(radius)

@@ -1,14 +1,16 @@
-"""Texts as n x d embeddings: checking, the paper's row normalisation, synthetic rows.
+"""Texts as n x d embeddings: `Tokens`, checking, the paper's row normalisation, synthetic rows.
 
 Index conventions: n tokens, d coordinates; a text is X of shape (n, d), a row is a token.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from wordsway.errors import InputError
@@ -16,8 +18,100 @@ from wordsway.memory import require
 from wordsway.seeds import normal
 
 
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """A text that was embedded: one row of X a token, and which word of the text each token belongs to.
+
+    `special` marks what the tokenizer added by itself ([CLS], [SEP], BOS): context, but no word of the text. A token
+    outside of every word (a special one, or white space) has the word id None. `offsets` are the characters of `text`
+    that a token stands for, (0, 0) where there are none. `source` says which encoder, layer and preparation made X.
+    """
+
+    X: Float[Tensor, "n d"]
+    tokens: tuple[str, ...]
+    word_ids: tuple[int | None, ...]
+    special: Bool[Tensor, " n"]
+    offsets: tuple[tuple[int, int], ...]
+    text: str
+    normalized: bool
+    ids: tuple[int, ...] | None = None  # in the tokenizer's vocabulary, where there is one
+    source: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        n = len(self.X)
+        lengths = {
+            len(part) for part in (self.tokens, self.word_ids, self.special, self.offsets, self.ids or self.tokens)
+        }
+        if lengths != {n}:
+            raise InputError(f"X has {n} rows, but tokens, word ids, special mask and offsets have {sorted(lengths)}")
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __repr__(self) -> str:
+        n, d = self.X.shape
+        return f"Tokens({n} x {d}, {len(self.words)} words: {_clip(self.text)!r})"
+
+    @cached_property
+    def pieces(self) -> tuple[tuple[int, ...], ...]:
+        """For each word, the indices of its tokens."""
+        found: dict[int, list[int]] = {}
+        for token, word in enumerate(self.word_ids):
+            if word is not None:
+                found.setdefault(word, []).append(token)
+        return tuple(tuple(found[word]) for word in sorted(found))
+
+    @cached_property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """For each word, the characters of `text` that it takes, without white space around it."""
+        found = []
+        for tokens in self.pieces:
+            start, end = min(self.offsets[k][0] for k in tokens), max(self.offsets[k][1] for k in tokens)
+            part = self.text[start:end]
+            found.append((start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())))
+        return tuple(found)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words, as the text spells them; by their tokens where these do not say where they stand in the text."""
+        return tuple(
+            self.text[start:end] or "".join(self.tokens[k] for k in tokens)
+            for (start, end), tokens in zip(self.spans, self.pieces, strict=True)
+        )
+
+    def __getitem__(self, rows: slice) -> "Tokens":
+        """The first n tokens as `tokens[:n]`, or any run of them. A word that is cut keeps the pieces that are left."""
+        if not isinstance(rows, slice) or rows.step not in (None, 1):
+            raise InputError(f"Tokens take a plain slice, such as tokens[:100], got {rows!r}")
+        ids = self.word_ids[rows]
+        if not ids:
+            raise InputError(f"tokens[{rows.start}:{rows.stop}] of {len(self)} tokens is empty")
+        order = {word: k for k, word in enumerate(sorted({word for word in ids if word is not None}))}
+        return replace(
+            self,
+            X=self.X[rows],
+            tokens=self.tokens[rows],
+            word_ids=tuple(None if word is None else order[word] for word in ids),
+            special=self.special[rows],
+            offsets=self.offsets[rows],
+            ids=None if self.ids is None else self.ids[rows],
+        )
+
+    def first_dims(self, d: int) -> "Tokens":
+        """The first d coordinates of every row, rescaled to norm sqrt(d) where X was: the paper's cropping."""
+        if check_size(d, "d") > self.X.shape[1]:
+            raise InputError(f"d={d} is more than the {self.X.shape[1]} coordinates that a token has")
+        X = self.X[:, :d]
+        return replace(self, X=normalize_rows(X) if self.normalized else X)
+
+
+def _clip(text: str, length: int = 60) -> str:
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
 def as_text(X: Any, name: str = "X") -> Float[Tensor, "n d"]:
     """X as a float64 tensor on the CPU, or an InputError that says what is wrong with it."""
+    X = X.X if isinstance(X, Tokens) else X
     try:
         tensor = torch.as_tensor(X)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -52,12 +146,26 @@ def normalize_rows(X: Any) -> Float[Tensor, "n d"]:
     return text
 
 
-def synthetic_tokens(n: int, d: int, seed: int = 0) -> Float[Tensor, "n d"]:
-    """n independent Gaussian rows, each rescaled to norm sqrt(d); float64."""
+def synthetic_tokens(n: int, d: int, seed: int = 0, correlation: float = 0.0) -> Float[Tensor, "n d"]:
+    """n Gaussian rows, each rescaled to norm sqrt(d); float64.
+
+    The rows are independent, or share a mean direction: then two of them have a cosine of about `correlation`.
+    """
     check_size(n, "n")
     check_size(d, "d")
     require(32.0 * n * d, f"a synthetic text of {n} x {d}", "use fewer tokens or coordinates")
-    return normalize_rows(normal((n, d), seed, "synthetic_tokens", dtype=torch.float64))
+    rows = normal((n, d), seed, "synthetic_tokens", dtype=torch.float64)
+    return normalize_rows(share_direction(rows, correlation, seed))
+
+
+def share_direction(rows: Float[Tensor, "n d"], correlation: float, seed: int) -> Float[Tensor, "n d"]:
+    """sqrt(1 - correlation) row + sqrt(correlation) g, with one Gaussian g for all rows."""
+    if isinstance(correlation, bool) or not isinstance(correlation, int | float) or not 0 <= correlation < 1:
+        raise InputError(f"correlation must be at least 0 and below 1, got {correlation!r}")
+    if correlation == 0:
+        return rows
+    shared = normal((1, rows.shape[1]), seed, "shared_direction", dtype=torch.float64)
+    return math.sqrt(1 - correlation) * rows + math.sqrt(correlation) * shared
 
 
 def check_size(value: Any, name: str, least: int = 1) -> int:

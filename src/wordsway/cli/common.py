@@ -1,0 +1,85 @@
+"""What all commands share: the application, options with one meaning, errors and notes as one line each."""
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from wordsway import __version__
+from wordsway.errors import InputError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="How far can one word move a model? Bounds from below (search) and from above (certificates).",
+)
+
+
+class MapName(StrEnum):
+    rf = "rf"
+    drf = "drf"
+    raf = "raf"
+    relu_raf = "relu-raf"
+
+
+Seed = Annotated[int, typer.Option(min=0, help="Root of all randomness.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Depth = Annotated[int | None, typer.Option(min=1, help="Layers of drf (2 unless given).")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+@contextmanager
+def one_line_errors(debug: bool) -> Iterator[None]:
+    """One clear line and exit code 2 for what a user can mend; one line for what a user should know."""
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _note
+            yield
+    except (InputError, OSError) as error:
+        if debug:
+            raise
+        print(f"wordsway: {printable(str(error))}", file=sys.stderr)
+        raise typer.Exit(2) from None
+
+
+def _note(message: Warning | str, *details: Any, **more: Any) -> None:
+    print(f"wordsway: note: {printable(str(message))}", file=sys.stderr)
+
+
+def _version(value: bool) -> bool:
+    if value:
+        print(f"wordsway {__version__}")
+        raise typer.Exit
+    return value
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """How far can one word move a model? Bounds from below (search) and from above (certificates)."""
+
+
+def whole_numbers(text: str, option: str) -> list[int]:
+    """Numbers that a user gave by commas."""
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise InputError(f"{option} takes whole numbers, by commas, got {text!r}") from None
+
+
+def number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def printable(text: str) -> str:
+    """Text for a terminal: what would move the cursor, change colours or the direction of writing is spelled out."""
+    joiners = "\u200c\u200d"  # scripts and emoji need these
+    return "".join(c if c.isprintable() or c in joiners else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,231 @@
+"""`wordsway measure`: one map at one text."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wordsway.cli.common import Debug, Depth, Json, MapName, Seed, app, one_line_errors, whole_numbers
+from wordsway.errors import InputError
+
+if TYPE_CHECKING:
+    from wordsway.encoders.base import Encoder
+    from wordsway.tokens import Tokens
+
+GAUSSIAN = ("synthetic", "correlated")
+
+
+@app.command()
+def measure(
+    text: Annotated[str | None, typer.Argument(help="The text; - reads it from stdin.", show_default=False)] = None,
+    file: Annotated[Path | None, typer.Option(help="Read the text from this file (UTF-8).")] = None,
+    against: Annotated[
+        str | None, typer.Option(help="The text with one word replaced: measure what that changes.")
+    ] = None,
+    map: Annotated[MapName, typer.Option("--map", help="Feature map.")] = MapName.raf,
+    encoder: Annotated[
+        str | None,
+        typer.Option(help="minilm (for a text, unless given), a hub id or folder, synthetic, or correlated."),
+    ] = None,
+    layer: Annotated[int, typer.Option(min=0, help="Hidden state to embed with; 0 is the embedding layer.")] = 0,
+    n: Annotated[
+        int | None, typer.Option("--n", help="Keep the first N tokens; without a text, draw N (100) Gaussian ones.")
+    ] = None,
+    d: Annotated[int | None, typer.Option("--d", help="Keep the first D coordinates; of Gaussian tokens: 768.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Crop a text that is longer than this.")] = None,
+    correlation: Annotated[float | None, typer.Option(help="Of two correlated tokens: their cosine (0.5).")] = None,
+    word: Annotated[str | None, typer.Option(help="Measure one word only: itself, or its number from 1.")] = None,
+    token: Annotated[
+        str | None, typer.Option(help="Tokens to move: an index, several (0,3,5), or all. Without a text: 0.")
+    ] = None,
+    joint: Annotated[bool, typer.Option("--joint", help="Move all pieces of a word together.")] = False,
+    special: Annotated[bool, typer.Option("--special", help="Move special tokens ([CLS], ...) too.")] = False,
+    radius: Annotated[
+        float, typer.Option(help="Largest norm of a move, in units of sqrt(d); with --raw, of a token's own norm.")
+    ] = 1.0,
+    raw: Annotated[bool, typer.Option("--raw", help="Do not rescale rows to norm sqrt(d).")] = False,
+    depth: Depth = None,
+    activation: Annotated[str, typer.Option(help="relu, tanh, gelu or identity, for rf and drf.")] = "relu",
+    temperature: Annotated[float, typer.Option(help="Of the softmax, for raf.")] = 1.0,
+    budget: Annotated[int | None, typer.Option(help="Evaluations for the search of a token.")] = None,
+    draws: Annotated[
+        int, typer.Option(min=0, help="Random moves to compare with; with --against, random words.")
+    ] = 100,
+    seed: Seed = 0,
+    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    out: Annotated[Path | None, typer.Option(help="Also save the result to this JSON file.")] = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """How far can each word of a text move a map's features?
+
+    wordsway measure "I love her smile" embeds the text with the bundled encoder and bounds every word's sensitivity.
+    Without a text, N Gaussian tokens take its place.
+    """
+    with one_line_errors(debug):
+        given = _read_text(text, file)
+        if given is None:
+            _refuse_text_options(encoder, against, word, joint, special, raw, layer, max_tokens)
+        from wordsway.cli import show
+        from wordsway.maps.named import named_map
+        from wordsway.progress import progress_bar
+        from wordsway.sensitivity import word_sensitivity
+        from wordsway.tokens import synthetic_tokens
+
+        source = _encoder(given, encoder, d, correlation, seed)
+        prepare = _Prepare(source, layer, not raw, max_tokens, device, n, d)
+        X: Any = (
+            synthetic_tokens(n if n is not None else 100, d if d is not None else 768, seed, source.correlation)
+            if given is None
+            else prepare(given)
+        )
+        rows = X if given is None else X.X
+        options: dict[str, Any] = {"activation": activation, "temperature": temperature, "device": device}
+        phi = named_map(map.value, rows.shape[0], rows.shape[1], seed, depth=depth, **options)
+        search: dict[str, Any] = {
+            "seed": seed,
+            "budget": budget,
+            "device": device,
+            "radius": _radius(radius, rows, raw),
+        }
+        if against is not None:
+            from wordsway.encoders.vocabulary import random_words
+            from wordsway.substitution import changed_word, substitution
+
+            if word is not None or token is not None or joint or special:
+                raise InputError("--against names the word itself: leave out --word, --token, --joint and --special")
+            other = prepare(against)
+            place = changed_word(X, other)
+            words = random_words(X, place, draws, encoder=source, seed=seed, device=device) if draws else []
+            compared = substitution(phi, X, other, words, **search)
+            if out is not None:
+                compared.save(out)
+            return print(json.dumps(compared.to_dict(), allow_nan=False)) if as_json else show.substitution(compared)
+        chosen = _chosen(X if given is not None else None, word, token)
+        with progress_bar(not as_json) as update:
+            result = word_sensitivity(
+                phi,
+                X,
+                chosen,
+                joint=joint,
+                special=special,
+                random_draws=draws,
+                progress=lambda done, total: update(done, total, "token"),
+                **search,
+            )
+        if out is not None:
+            result.save(out)
+        print(json.dumps(result.to_dict(), allow_nan=False)) if as_json else show.sensitivity(result)
+
+
+def _read_text(text: str | None, file: Path | None) -> str | None:
+    if text is not None and file is not None:
+        raise InputError("give a text or --file, not both")
+    if file is not None:
+        content, name = file.read_bytes(), str(file)
+    elif text == "-":
+        content, name = sys.stdin.buffer.read(), "what came on stdin"
+    else:
+        return text
+    try:
+        return content.decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{name} is not UTF-8 text: byte {content[error.start]:#04x} at position {error.start}; convert it first"
+        ) from None
+
+
+def _refuse_text_options(
+    encoder: str | None,
+    against: str | None,
+    word: str | None,
+    joint: bool,
+    special: bool,
+    raw: bool,
+    layer: int,
+    max_tokens: int | None,
+) -> None:
+    """What makes no sense without a text must not be ignored."""
+    given = {
+        "--against": against is not None,
+        "--word": word is not None,
+        "--joint": joint,
+        "--special": special,
+        "--raw": raw,
+        "--layer": layer != 0,
+        "--max-tokens": max_tokens is not None,
+        f"--encoder {encoder}": encoder is not None and encoder not in GAUSSIAN,
+    }
+    for option, used in given.items():
+        if used:
+            raise InputError(f'{option} needs a text: wordsway measure "YOUR TEXT", --file PATH, or - for stdin')
+
+
+def _encoder(text: str | None, name: str | None, d: int | None, correlation: float | None, seed: int) -> Any:
+    """The encoder by its name; Gaussian ones as objects, since they have options."""
+    if correlation is not None and name != "correlated":
+        raise InputError("--correlation belongs to --encoder correlated")
+    if name not in GAUSSIAN and text is not None:
+        return name or "minilm"
+    from wordsway.encoders.synthetic import SyntheticEncoder
+
+    strength = 0.0 if name != "correlated" else 0.5 if correlation is None else correlation
+    return SyntheticEncoder(768 if d is None else d, strength, seed)
+
+
+class _Prepare:
+    """A text as tokens, cropped as asked; the same for both texts of a comparison."""
+
+    def __init__(
+        self,
+        encoder: "str | Encoder",
+        layer: int,
+        normalize: bool,
+        max_tokens: int | None,
+        device: str,
+        n: int | None,
+        d: int | None,
+    ) -> None:
+        self.encoder, self.n, self.d = encoder, n, d
+        self.options = {"layer": layer, "normalize": normalize, "max_tokens": max_tokens, "device": device}
+
+    def __call__(self, text: str) -> "Tokens":
+        from wordsway.encoders.encode import encode
+        from wordsway.tokens import check_size
+
+        tokens = encode(text, self.encoder, **self.options)
+        if self.n is not None:
+            if check_size(self.n, "--n") > len(tokens):
+                raise InputError(f"--n {self.n} is more than the {len(tokens)} tokens that the text has")
+            tokens = tokens[: self.n]
+        return tokens if self.d is None else tokens.first_dims(self.d)
+
+
+def _radius(radius: float, rows: Any, raw: bool) -> Any:
+    import math
+
+    if not 0 < radius < math.inf:
+        raise InputError(f"--radius must be a positive number, got {radius}")
+    if raw:
+        return [radius * size for size in rows.double().norm(dim=1).tolist()]
+    return radius * math.sqrt(rows.shape[1])
+
+
+def _chosen(tokens: "Tokens | None", word: str | None, token: str | None) -> Any:
+    """Which tokens to move."""
+    if word is not None and token is not None:
+        raise InputError("give --word or --token, not both")
+    if word is not None and tokens is not None:
+        words = [k for k, found in enumerate(tokens.words) if found == word]
+        if not words:
+            words = [k for k, found in enumerate(tokens.words) if found.casefold() == word.casefold()]
+        if not words and word.isdecimal() and 1 <= int(word) <= len(tokens.words):
+            words = [int(word) - 1]
+        if not words:
+            raise InputError(f"--word {word!r} is not in the text; its {len(tokens.words)} words are numbered from 1")
+        return [piece for k in words for piece in tokens.pieces[k]]
+    if token is None:
+        return "all" if tokens is not None else [0]
+    return token if token == "all" else whole_numbers(token, "--token")

@@ -1,0 +1,166 @@
+"""What the commands print for people."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from wordsway.cli.common import number, printable
+
+if TYPE_CHECKING:
+    from wordsway.result import RandomChange, Sensitivity, WordSensitivity
+    from wordsway.substitution import Substitution
+
+MOST_ROWS = 20
+# From pale to dark blue: the lightness alone tells them apart, whichever colours an eye can see.
+_SHADES = ("#f7fbff", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#084594")
+
+
+def sensitivity(result: "Sensitivity") -> None:
+    """A measurement: its settings, the text with its words coloured, bounds, and a table."""
+    console = Console(highlight=False)
+    settings = ", ".join(f"{key}={value}" for key, value in result.map.items() if key != "map")
+    encoder = "" if result.text is None else f", encoder {_encoder(result.text)}"
+    console.print(
+        escape(f"{result.map['map']} ({settings}), n={result.n}, d={result.d}, radius={result.radius:.3f}{encoder}"),
+        soft_wrap=True,
+    )
+    if result.words and result.text is not None:
+        console.print()
+        _coloured(console, result.text["text"], result.words)
+        console.print()
+    _bounds(console, result)
+    if result.words:
+        _words(console, result)
+    elif len(result.per_token) > 1:
+        _tokens(console, result)
+
+
+def substitution(compared: "Substitution") -> None:
+    """What one substitution does, beside the worst case and random words."""
+    console = Console(highlight=False)
+    before, after = escape(printable(compared.before)), escape(printable(compared.after))
+    console.print(f"[bold]{before}[/] -> [bold]{after}[/], word {compared.word + 1}", soft_wrap=True)
+    table = _plain_table()
+    table.add_row(
+        "change of the features", f"[bold]{number(compared.change)}[/]", f"moves the word by {compared.size:.2f} radii"
+    )
+    lowest = "" if compared.share_at_least is None else f", at least {compared.share_at_least:.1%}"
+    worst = next(word for word in compared.worst.words or () if word.word == compared.word)
+    table.add_row(
+        "share of the worst case", f"{compared.share:.1%}", f"of {number(worst.lower)}, found by search{lowest}"
+    )
+    if compared.size > 1:
+        table.add_row("of moves as long as its own", f"{compared.share_same_size:.1%}", "as it is outside the ball")
+    if compared.random is not None:
+        table.add_row(
+            "random words there",
+            number(compared.random.mean),
+            _spread(compared.random),
+        )
+        table.add_row("random words that do less", f"{compared.above_random:.0%}", f"of {compared.random.draws}")
+    console.print(table)
+
+
+def _encoder(text: dict[str, Any]) -> str:
+    layer = f" layer {text['layer']}" if "layer" in text else ""
+    return printable(str(text.get("encoder"))) + layer + ("" if text.get("normalized") else ", raw")
+
+
+def _coloured(console: Console, text: str, words: "Sequence[WordSensitivity]") -> None:
+    """The text as it was written, each word on a shade between the least (pale) and the most (dark) sensitive."""
+    low, high = min(word.lower for word in words), max(word.lower for word in words)
+    shown, position = Text(), 0
+    for word in sorted(words, key=lambda word: word.span):
+        start, end = word.span
+        if start < position or end <= start:
+            continue  # where a word stands is not known
+        shown.append(_lines(text[position:start]))
+        shown.append(_lines(text[start:end]), style=_shade(word.lower, low, high))
+        position = end
+    shown.append(_lines(text[position:]))
+    console.print(shown)
+    if console.color_system and len(words) > 1:
+        scale = Text(f"{number(low)} ")
+        for shade in _SHADES:
+            scale.append("  ", style=f"on {shade}")
+        console.print(scale.append(f" {number(high)}"))
+
+
+def _lines(text: str) -> str:
+    return "\n".join(printable(line.replace("\t", " ")) for line in text.split("\n"))
+
+
+def _shade(value: float, low: float, high: float) -> str:
+    level = 1.0 if high <= low else (value - low) / (high - low)
+    step = min(len(_SHADES) - 1, int(level * len(_SHADES)))
+    return f"{'#000000' if step < 5 else '#ffffff'} on {_SHADES[step]}"
+
+
+def _plain_table() -> Table:
+    return Table(box=None, padding=(0, 2), show_header=False)
+
+
+def _bounds(console: Console, result: "Sensitivity") -> None:
+    table = _plain_table()
+    top = result.top_word
+    where = f"token {result.token}"
+    if top is not None and top.tokens == result.tokens:
+        where = f"word {top.word + 1}"
+    elif result.text is not None:
+        where += f", {escape(printable(result.text['tokens'][result.token]))}"
+    table.add_row("word sensitivity, at least", f"[bold]{number(result.lower)}[/]", f"{where}, found by search")
+    if result.upper is None:
+        table.add_row("at most", "-", result.upper_reason or "")
+    else:
+        surety = (
+            "certain" if result.upper_failure == 0 else f"fails with probability {result.upper_failure:.0e} at most"
+        )
+        table.add_row("at most", number(result.upper), f"{result.upper / result.lower:.2f} x the search; {surety}")
+    if result.random is not None:
+        table.add_row(
+            "a random move",
+            number(result.random.mean),
+            _spread(result.random),
+        )
+    table.add_row("evaluations", str(result.evaluations), f"{result.seconds:.2f} s; checked: {result.checked}")
+    console.print(table)
+
+
+def _spread(random: "RandomChange") -> str:
+    low, high = random.quantiles["0.05"], random.quantiles["0.95"]
+    return f"sd {number(random.sd)}, 5-95% {number(low)} to {number(high)}"
+
+
+def _words(console: Console, result: "Sensitivity") -> None:
+    words = sorted(result.words or (), key=lambda word: word.rank)
+    table = Table("rank", "word", "", "at least", "at most", box=None, padding=(0, 2))
+    for word in words[:MOST_ROWS]:
+        name = Text(printable(word.text), overflow="ellipsis", no_wrap=True)
+        name.truncate(30, overflow="ellipsis")
+        table.add_row(str(word.rank), name, f"word {word.word + 1}", number(word.lower), number(word.upper))
+    console.print(table)
+    _more(console, len(words) - MOST_ROWS, "words")
+    top = words[0]
+    console.print(
+        f"The word that matters most: [bold]{escape(printable(top.text))}[/] (word {top.word + 1}). "
+        f"One move of it changes the features by at least {number(top.lower)} of their norm.",
+        soft_wrap=True,
+    )
+
+
+def _tokens(console: Console, result: "Sensitivity") -> None:
+    table = Table("rank", "token", "at least", "at most", box=None, padding=(0, 2))
+    ordered = sorted(result.per_token, key=lambda entry: -entry.lower)
+    for rank, entry in enumerate(ordered[:10], start=1):
+        table.add_row(str(rank), str(entry.token), number(entry.lower), number(entry.upper))
+    console.print(table)
+    _more(console, len(ordered) - 10, "tokens")
+
+
+def _more(console: Console, count: int, what: str) -> None:
+    if count > 0:
+        console.print(f"... and {count} more {what} (all of them with --json or --out)")

@@ -1,0 +1,93 @@
+"""What an encoder is: texts in, tokens with their rows out."""
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from wordsway.errors import InputError
+from wordsway.tokens import Tokens
+
+
+class TextWarning(UserWarning):
+    """Something about a text that a reader of the numbers should know: it was cropped, or has unknown words."""
+
+
+class Encoder(ABC):
+    """Texts to embeddings. `layers` is the last hidden state that can be asked for; 0 is the embedding layer's
+    output."""
+
+    name: str
+    layers: int = 0
+
+    @abstractmethod
+    def embed(self, texts: Sequence[str], layer: int, max_tokens: int | None) -> Iterator[tuple[int, Tokens]]:
+        """Each text's index and its tokens, with raw rows (not normalised), in any order."""
+
+    def check_layer(self, layer: int) -> None:
+        """Raise an InputError unless there is such a hidden state."""
+        if not 0 <= layer <= self.layers:
+            raise InputError(f"layer {layer} is not there: {self.name} has the hidden states 0 to {self.layers}")
+
+
+def check_text(text: Any, name: str) -> str:
+    """A text that can be encoded: a str of valid Unicode with something in it."""
+    if not isinstance(text, str):
+        raise InputError(f"{name} must be a str, got {type(text).__name__}")
+    if not text.strip():
+        raise InputError(f"{name} is empty")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{name} is not valid Unicode: a lone surrogate at character {error.start}; was its encoding another?"
+        ) from None
+    return text
+
+
+def crop(count: int, special: Sequence[bool], max_tokens: int | None) -> list[int]:
+    """The indices that are left of `count` tokens: all special ones, and the first of the others that fit."""
+    if max_tokens is None or count <= max_tokens:
+        return list(range(count))
+    room = max_tokens - sum(special)
+    if room < 1:
+        raise InputError(f"max_tokens={max_tokens} leaves no room for words beside {sum(special)} special tokens")
+    kept = [k for k in range(count) if not special[k]][:room]
+    return sorted([*kept, *(k for k in range(count) if special[k])])
+
+
+def warn_cropped(lengths: Sequence[int], max_tokens: int | None) -> None:
+    """Say loudly which texts were longer than what the user asked to keep."""
+    longer = [length for length in lengths if max_tokens is not None and length > max_tokens]
+    if not longer:
+        return
+    if len(lengths) == 1:
+        message = f"kept only {max_tokens} of the text's {longer[0]} tokens, as max_tokens asks; the rest is ignored"
+    else:
+        message = (
+            f"cropped {len(longer)} of {len(lengths)} texts to {max_tokens} tokens, as max_tokens asks; "
+            f"the longest had {max(longer)}"
+        )
+    warnings.warn(message, TextWarning, stacklevel=2)
+
+
+def plain_tokens(
+    text: str,
+    X: torch.Tensor,
+    tokens: Sequence[str],
+    offsets: Sequence[tuple[int, int]],
+    source: dict[str, Any],
+) -> Tokens:
+    """Tokens that are words: no pieces, none special."""
+    return Tokens(
+        X=X,
+        tokens=tuple(tokens),
+        word_ids=tuple(range(len(tokens))),
+        special=torch.zeros(len(tokens), dtype=torch.bool),
+        offsets=tuple(offsets),
+        text=text,
+        normalized=False,
+        source=source,
+    )

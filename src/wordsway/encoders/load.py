@@ -1,0 +1,203 @@
+"""From a name to a model: the bundled one, a folder, a GGUF file, or an id of the Hugging Face hub.
+
+Weights come from safetensors or GGUF files only, and no code that comes with a model is run. `locate` finds the files
+and says which revision they are without loading anything heavy; `load` makes the encoder.
+"""
+
+import hashlib
+import importlib.util
+import io
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from wordsway.encoders import bundled
+from wordsway.encoders.pretrained import PretrainedEncoder
+from wordsway.errors import InputError
+
+EXTRA = "pip install 'wordsway[text]'"
+HUB_NAMES = {"mpnet": "sentence-transformers/all-mpnet-base-v2"}
+HUB_SECONDS = 5  # how long to wait for an answer of the hub
+_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
+_LOAD_ERRORS = (OSError, ValueError, ImportError, KeyError, RuntimeError)
+_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where a model's files are. `revision` changes when they do."""
+
+    name: str
+    folder: Path
+    revision: str
+    gguf: str | None = None
+
+
+def locate(name: str | os.PathLike[str]) -> Location:
+    """The files of a model by name, downloading them where the hub must be asked."""
+    require_transformers()
+    text = os.fspath(name)
+    path = Path(text).expanduser()
+    if text == bundled.NAME:
+        return Location(text, bundled.find(), bundled.SHA256[:12])
+    if text in HUB_NAMES:
+        folder = _local_models(text)
+        return _hub(HUB_NAMES[text]) if folder is None else Location(text, folder, _fingerprint(folder))
+    if path.is_file() and path.suffix == ".gguf":
+        return Location(text, path.parent, _fingerprint(path), path.name)
+    if path.is_dir():
+        return _folder(text, path)
+    if path.is_file():
+        raise InputError(f"{text!r} is a file, but a model is a folder with safetensors, a .gguf file or a hub id")
+    if not _ID.fullmatch(text) or text.startswith(".") or path.suffix == ".gguf":
+        raise InputError(f"there is no model folder {text!r}, and it is no name of a model on the hub either")
+    return _hub(text)
+
+
+@lru_cache(maxsize=2)
+def load(location: Location, device: str) -> PretrainedEncoder:
+    """The encoder, checked. Kept in memory, since loading takes longer than most texts."""
+    import torch
+    from transformers import AutoModel
+
+    from wordsway.encoders.checks import check_encoder
+
+    tokenizer = _tokenizer(location)
+    with _quiet():
+        try:
+            model, report = AutoModel.from_pretrained(
+                location.folder,
+                dtype=torch.float32,
+                use_safetensors=None if location.gguf else True,
+                output_loading_info=True,
+                **_options(location),
+            )
+        except _LOAD_ERRORS as error:
+            raise InputError(f"cannot load {location.name!r}: {_first_lines(error)}") from error
+    # A pooler on top is not part of any hidden state; everything else must come from the file.
+    missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)
+    if missing or report["mismatched_keys"]:
+        raise InputError(f"{location.name!r} lacks weights of its own architecture, such as {(missing or ['?'])[0]!r}")
+    model = model.eval().requires_grad_(False).to(device)
+    return check_encoder(PretrainedEncoder(model, tokenizer, location.name, location.revision))
+
+
+def count_tokens(texts: Sequence[str], name: str | os.PathLike[str]) -> list[int]:
+    """How many tokens each text has, special ones included, by the tokenizer alone."""
+    tokenizer = _tokenizer(locate(name))
+    return [len(ids) for ids in tokenizer(list(texts), split_special_tokens=True, verbose=False)["input_ids"]]
+
+
+@lru_cache(maxsize=2)
+def _tokenizer(location: Location) -> Any:
+    from transformers import AutoTokenizer
+
+    with _quiet():
+        try:
+            return AutoTokenizer.from_pretrained(location.folder, use_fast=True, **_options(location))
+        except _LOAD_ERRORS as error:
+            raise InputError(f"cannot load the tokenizer of {location.name!r}: {_first_lines(error)}") from error
+
+
+def _options(location: Location) -> dict[str, Any]:
+    files = {"gguf_file": location.gguf} if location.gguf else {}
+    return {"local_files_only": True, "trust_remote_code": False, **files}
+
+
+def require_transformers() -> None:
+    """A clear word where the core is installed alone."""
+    if importlib.util.find_spec("transformers") is None:
+        raise InputError(f"encoding text needs the transformers library; install the extra: {EXTRA}")
+
+
+def _folder(name: str, folder: Path) -> Location:
+    weights = sorted(file.name for file in folder.iterdir() if file.suffix in (".safetensors", ".gguf"))
+    if (folder / "config.json").is_file() and any(file.endswith(".safetensors") for file in weights):
+        return Location(name, folder, _fingerprint(folder))
+    gguf = [file for file in weights if file.endswith(".gguf")]
+    if len(gguf) == 1:
+        return Location(name, folder, _fingerprint(folder / gguf[0]), gguf[0])
+    if gguf:
+        raise InputError(f"{name!r} has several GGUF files: name one of them, such as {str(Path(name) / gguf[0])!r}")
+    if list(folder.glob("*.bin")) or list(folder.glob("*.pt*")):
+        raise InputError(
+            f"{name!r} has pickled weights only, which are not loaded because a pickle can run code; "
+            "save it again with model.save_pretrained(folder), which writes safetensors"
+        )
+    raise InputError(f"{name!r} is no model folder: it needs config.json and a .safetensors file, or one .gguf file")
+
+
+def _hub(name: str) -> Location:
+    """A snapshot of the hub's repository: from the local cache, else downloaded if the hub answers soon."""
+    from huggingface_hub import HfApi, constants, errors, snapshot_download
+
+    try:
+        folder = Path(snapshot_download(name, local_files_only=True))
+        if list(folder.glob("*.safetensors")):
+            return Location(name, folder, folder.name)
+    except (errors.LocalEntryNotFoundError, errors.HFValidationError):
+        pass
+    choices = f"use a local folder, or the bundled encoder {bundled.NAME!r}"
+    if constants.HF_HUB_OFFLINE:
+        raise InputError(f"{name!r} is not in the local cache, and HF_HUB_OFFLINE forbids asking the hub; {choices}")
+    try:
+        info = HfApi().model_info(name, timeout=HUB_SECONDS)
+    except errors.GatedRepoError:
+        raise InputError(f"{name!r} is gated: accept its terms on the hub, then run `hf auth login`") from None
+    except (errors.RepositoryNotFoundError, errors.HFValidationError):
+        raise InputError(f"there is no model {name!r} on the hub (or it is private), nor a folder here") from None
+    except Exception as error:  # the client's many network errors have no public class in common
+        raise InputError(
+            f"{name!r} is not in the local cache, and the hub cannot be reached ({_first_lines(error)}); {choices}"
+        ) from None
+    if not any(file.rfilename.endswith(".safetensors") for file in info.siblings or []):
+        raise InputError(f"{name!r} has no safetensors weights on the hub; pickled weights are not loaded")
+    try:
+        folder = snapshot_download(name, revision=info.sha, allow_patterns=_FILES, ignore_patterns=["*/*"])
+    except Exception as error:
+        raise InputError(f"downloading {name!r} failed ({_first_lines(error)}); run again to go on") from None
+    return Location(name, Path(folder), info.sha or "main")
+
+
+def _local_models(name: str) -> Path | None:
+    """A folder of that name where WORDSWAY_MODELS says; the model may be one folder further down."""
+    home = os.environ.get("WORDSWAY_MODELS")
+    place = Path(home).expanduser() / name if home else None
+    if place is None or not place.is_dir():
+        return None
+    return next((folder for folder in (place, *sorted(place.iterdir())) if (folder / "config.json").is_file()), None)
+
+
+def _fingerprint(place: Path) -> str:
+    """Changes when a file's name, size or time does."""
+    files = [place] if place.is_file() else sorted(file for file in place.iterdir() if file.is_file())
+    seen = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    return hashlib.sha256(repr((str(place.resolve()), seen)).encode()).hexdigest()[:12]
+
+
+def _first_lines(error: BaseException) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 300 else text[:297] + "..."
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the library's load reports, as what matters of them is checked, and without bars where nobody looks."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with redirect_stderr(sys.stderr if sys.stderr.isatty() else io.StringIO()):
+            yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

