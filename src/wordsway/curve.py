@@ -5,23 +5,30 @@ import io
 import json
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from wordsway import theory
+from wordsway.encoders.base import TextWarning
+from wordsway.encoders.encode import encode
 from wordsway.errors import InputError
 from wordsway.files import write_text
 from wordsway.maps.named import named_map
 from wordsway.seeds import stream
 from wordsway.sensitivity import word_sensitivity
-from wordsway.tokens import check_size, synthetic_tokens
+from wordsway.tokens import Tokens, check_size, synthetic_tokens
 
 
 @dataclass(frozen=True)
 class CurvePlan:
-    """What to measure: every map at every d, n and trial, on a synthetic text and weights of the trial's own."""
+    """What to measure: every map at every d, n and trial, each trial with weights and a text of its own.
+
+    Texts are synthetic or, with `data` (what `load_texts` takes), the first n tokens and d coordinates of texts that
+    are long enough for the largest n. The token that moves is the first one that is not special unless given.
+    """
 
     maps: tuple[str, ...]
     n: tuple[int, ...]
@@ -29,7 +36,10 @@ class CurvePlan:
     trials: int
     seed: int = 0
     depth: int | None = None
-    token: int = 0
+    token: int | None = None
+    data: str | None = None
+    encoder: str = "minilm"
+    layer: int = 0
 
     def __post_init__(self) -> None:
         if not (self.maps and self.n and self.d):
@@ -46,7 +56,7 @@ class CurvePlan:
             named_map(name, 1, 1, depth=self.depth if name == "drf" else None)
         if self.depth is not None and "drf" not in self.maps:
             raise InputError(f"depth={self.depth} is for drf, which is not among the maps")
-        if not 0 <= self.token < min(self.n):
+        if self.token is not None and not 0 <= self.token < min(self.n):
             raise InputError(f"token {self.token} is out of range for the shortest text, n={min(self.n)}")
 
     def cells(self) -> Iterator[tuple[str, int, int, int]]:
@@ -129,30 +139,53 @@ def curve(
     log = _Log(Path(out), plan) if out is not None else None
     known = log.read() if log else {}
     wanted = list(plan.cells())
+    texts = _texts(plan) if plan.data is not None and any(key not in known for key in wanted) else None
     found: list[Cell] = []
     for done, key in enumerate(wanted):
         if progress:
             progress(done, len(wanted), f"{key[0]} d={key[1]} n={key[2]}")
         cell = known.get(key)
         if cell is None:
-            cell = _measure(plan, *key)
+            cell = _measure(plan, texts, *key)
             if log:
                 log.append(cell)
         found.append(cell)
     if progress:
         progress(len(wanted), len(wanted), "")
-    points = tuple(_points(found))
-    result = Curve(plan, tuple(found), points, tuple(_fits(found)))
+    result = Curve(plan, tuple(found), tuple(_points(plan, found)), tuple(_fits(plan, found)))
     if log:
         log.finish(result)
     return result
 
 
-def _measure(plan: CurvePlan, map: str, d: int, n: int, trial: int) -> Cell:
+def _texts(plan: CurvePlan) -> list[Tokens]:
+    """A text for each trial, long enough for the largest n."""
+    from wordsway.datasets import load_texts
+
+    assert plan.data is not None
+    count, longest = plan.trials, max(plan.n)
+    data = load_texts(
+        plan.data, count=count, at_least=longest, shorter_than=None, balance=False, seed=plan.seed, encoder=plan.encoder
+    )
+    # What a text has beyond the largest n is not looked at in any cell, so cropping loses nothing that is measured.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TextWarning)
+        texts = encode(list(data.texts), plan.encoder, layer=plan.layer, max_tokens=longest)
+    if max(plan.d) > texts[0].X.shape[1]:
+        raise InputError(f"d={max(plan.d)} is more than the {texts[0].X.shape[1]} coordinates of {plan.encoder}")
+    return texts
+
+
+def _measure(plan: CurvePlan, texts: Sequence[Tokens] | None, map: str, d: int, n: int, trial: int) -> Cell:
     key = (plan.seed, "curve", d, n, trial)
-    X = synthetic_tokens(n, d, stream(*key, "text"))
+    token = plan.token or 0
+    if texts is None:
+        X: Any = synthetic_tokens(n, d, stream(*key, "text"))
+    else:
+        X = texts[trial][:n].first_dims(d)
+        token = int((~X.special).nonzero()[0]) if plan.token is None else plan.token
     phi = named_map(map, n, d, stream(*key, "weights"), depth=plan.depth if map == "drf" else None)
-    r = word_sensitivity(phi, X, plan.token, seed=plan.seed)
+    r = word_sensitivity(phi, X, token, seed=plan.seed)
     assert r.random is not None
     return Cell(map, d, n, trial, r.lower, r.upper, r.random.mean, r.evaluations, r.seconds)
 
@@ -164,7 +197,7 @@ def _groups(cells: Iterable[Cell], *names: str) -> Iterator[list[Cell]]:
     yield from groups.values()
 
 
-def _points(cells: Sequence[Cell]) -> Iterator[Point]:
+def _points(plan: CurvePlan, cells: Sequence[Cell]) -> Iterator[Point]:
     for group in _groups(cells, "map", "d", "n"):
         first, count = group[0], len(group)
         values = [cell.lower for cell in group]
@@ -182,20 +215,26 @@ def _points(cells: Sequence[Cell]) -> Iterator[Point]:
             sd,
             upper,
             average,
-            theory.predict(first.map, first.n, first.d),
+            _predict(plan, first.map, first.n, first.d),
         )
 
 
-def _fits(cells: Sequence[Cell]) -> Iterator[Fit]:
+def _fits(plan: CurvePlan, cells: Sequence[Cell]) -> Iterator[Fit]:
     for group in _groups(cells, "map", "d"):
         first = group[0]
         lengths = [cell.n for cell in group]
         exponent, low, high = fit_exponent(lengths, [cell.lower for cell in group])
-        predicted = {n: theory.predict(first.map, n, first.d) for n in set(lengths)}
+        predicted = {n: _predict(plan, first.map, n, first.d) for n in set(lengths)}
         ratio = None
         if all(value is not None for value in predicted.values()):
             ratio = fit_exponent(lengths, [cell.lower / (predicted[cell.n] or math.nan) for cell in group])[0]
         yield Fit(first.map, first.d, exponent, low, high, ratio)
+
+
+def _predict(plan: CurvePlan, map: str, n: int, d: int) -> float | None:
+    """The law of random features depends on the rows' norms alone; the prediction for attention is for independent
+    rows, which those of a real text are not."""
+    return theory.predict(map, n, d) if plan.data is None or map in ("rf", "drf") else None
 
 
 def fit_exponent(n: Sequence[int], values: Sequence[float]) -> tuple[float | None, float | None, float | None]:

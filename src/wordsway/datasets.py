@@ -4,6 +4,7 @@ A source is read into rows of (text, label); then texts are shuffled by seed, th
 as many of each label are kept. What was left out is counted in `dropped`: nothing goes missing silently.
 """
 
+import math
 import os
 import re
 from collections import Counter
@@ -69,6 +70,7 @@ def load_texts(
     *,
     count: int | None = None,
     shorter_than: int | None = 240,
+    at_least: int | None = None,
     balance: bool = True,
     seed: int = 0,
     text_column: str = "text",
@@ -80,7 +82,8 @@ def load_texts(
     """Labelled texts from "sample" (comes along), "imdb" (an installed package, else the hub), a data set's id on the
     hub, an `aclImdb` folder, or a CSV, TSV, JSONL or Parquet file.
 
-    Keeps texts of fewer than `shorter_than` tokens of `encoder`, special ones included (None: all), as many of each
+    Keeps texts of fewer than `shorter_than` tokens of `encoder`, special ones included (None: no limit), and of
+    `at_least` so many, as many of each
     label (`balance`), in an order that `seed` decides, and `count` of them if given. Labels become +1 and -1 from 0/1,
     -1/1, true/false, pos/neg or positive/negative. `where` picks rows by what they hold.
     """
@@ -89,6 +92,8 @@ def load_texts(
     check_size(seed, "seed", least=0)
     if shorter_than is not None:
         check_size(shorter_than, "shorter_than", least=2)
+    if at_least is not None:
+        check_size(at_least, "at_least")
     name = os.fspath(source)
     rows = list(_rows(name, text_column, label_column, split))
     if where is not None:
@@ -99,9 +104,12 @@ def load_texts(
     if balance and len(set(labels)) < 2:
         raise InputError(f"{name!r} has texts of one label only, so they cannot be balanced; balance=False keeps them")
     dropped: Counter[str] = Counter()
-    known_short = name == "sample" and shorter_than is not None and shorter_than > SAMPLE_LONGEST
-    length = None if shorter_than is None or known_short else shorter_than
-    kept = _pick(rows, labels, length, encoder, count if balance is False else _quota(count), balance, seed, dropped)
+    if name == "sample" and shorter_than is not None and shorter_than > SAMPLE_LONGEST:
+        shorter_than = None
+    if balance and count is not None and count % 2:
+        raise InputError(f"count={count} cannot be balanced, as it is odd; use an even count or balance=False")
+    lengths = _Lengths(at_least or 0, math.inf if shorter_than is None else shorter_than, encoder)
+    kept = _pick(rows, labels, lengths, count, balance, seed, dropped)
     if count is not None and len(kept) < count:
         raise InputError(f"count={count} is more than the {len(kept)} texts that {name!r} has of the kind asked for")
     if not kept:
@@ -133,17 +141,28 @@ def _rows(name: str, text_column: str, label_column: str, split: str) -> Iterato
     return read_hub(name, text_column, label_column, split)
 
 
-def _quota(count: int | None) -> int | None:
-    if count is not None and count % 2:
-        raise InputError(f"count={count} cannot be balanced, as it is odd; use an even count or balance=False")
-    return count
+@dataclass(frozen=True)
+class _Lengths:
+    """Which texts have the right number of tokens."""
+
+    least: float
+    below: float
+    encoder: str | os.PathLike[str]
+
+    def reasons(self, texts: Sequence[str]) -> list[str | None]:
+        """For each text why it is left out, or None."""
+        if not texts or (self.least <= 1 and self.below == math.inf):
+            return [None] * len(texts)
+        from wordsway.encoders.load import count_tokens
+
+        counts = count_tokens(texts, self.encoder)
+        return ["too long" if n >= self.below else "too short" if n < self.least else None for n in counts]
 
 
 def _pick(
     rows: Sequence[Row],
     labels: Sequence[int],
-    length: int | None,
-    encoder: str | os.PathLike[str],
+    lengths: _Lengths,
     count: int | None,
     balance: bool,
     seed: int,
@@ -157,11 +176,11 @@ def _pick(
         chunk = [index for index in part if rows[index].text.strip()]
         if len(chunk) < len(part):
             dropped["empty"] += len(part) - len(chunk)
-        for index, short in zip(chunk, _short([rows[k].text for k in chunk], length, encoder), strict=True):
-            if short:
+        for index, reason in zip(chunk, lengths.reasons([rows[k].text for k in chunk]), strict=True):
+            if reason is None:
                 by_label[labels[index]].append(index)
             else:
-                dropped["too long"] += 1
+                dropped[reason] += 1
         enough = [len(part) for part in by_label.values()]
         if count is not None and (min(enough) * 2 >= count if balance else sum(enough) >= count):
             break
@@ -175,14 +194,6 @@ def _pick(
     place = {index: k for k, index in enumerate(order)}
     kept = sorted((index for part in by_label.values() for index in part), key=lambda index: place[index])
     return kept[:count]
-
-
-def _short(texts: Sequence[str], length: int | None, encoder: str | os.PathLike[str]) -> list[bool]:
-    if length is None or not texts:
-        return [True] * len(texts)
-    from wordsway.encoders.load import count_tokens
-
-    return [tokens < length for tokens in count_tokens(texts, encoder)]
 
 
 def _labels(values: Sequence[Any], name: str) -> list[int]:

@@ -19,7 +19,14 @@ def curve(
     d: Annotated[str, typer.Option("--d", help="Embedding sizes, by commas.")] = "384",
     depth: Depth = None,
     trials: Annotated[int, typer.Option(min=1, help="Texts and weights to average over.")] = 5,
-    token: Annotated[int, typer.Option(min=0, help="The token that moves.")] = 0,
+    token: Annotated[
+        int | None, typer.Option(min=0, help="The token that moves; unless given, the first that is not special.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Real texts: imdb, sample, a file, an aclImdb folder or a hub id. Else Gaussian.")
+    ] = None,
+    encoder: Annotated[str, typer.Option(help="With --data: minilm, a hub id or a folder.")] = "minilm",
+    layer: Annotated[int, typer.Option(min=0, help="With --data: the hidden state to embed with.")] = 0,
     seed: Seed = 0,
     out: Annotated[
         Path | None,
@@ -36,7 +43,7 @@ def curve(
 
         names = tuple(name.strip() for name in map.split(",") if name.strip())
         lengths, sizes = whole_numbers(n, "--n"), whole_numbers(d, "--d")
-        plan = CurvePlan(names, tuple(lengths), tuple(sizes), trials, seed, depth, token)
+        plan = CurvePlan(names, tuple(lengths), tuple(sizes), trials, seed, depth, token, data, encoder, layer)
         with progress_bar(not as_json) as update:
             result = measure_curve(plan, out, update)
         if out is not None:
