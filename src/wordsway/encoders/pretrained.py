@@ -19,7 +19,7 @@ from wordsway.encoders.words import group_words
 from wordsway.errors import InputError
 from wordsway.tokens import Tokens
 
-_BATCH_TOKENS = 8192  # of a batch, padding included, through the embedding layer; fewer through whole blocks
+_BATCH_TOKENS = 4096  # of a batch, padding included, through the embedding layer; half through whole blocks
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ class PretrainedEncoder(Encoder):
         self.blocks = _blocks(self.model)
         self.layers = _depth(self.model)
         self.first_position: int | None = None
+        self.batch_tokens = _BATCH_TOKENS
         self.pad = next((k for k in (tokenizer.pad_token_id, tokenizer.eos_token_id) if k is not None), 0)
         self.accepts = inspect.signature(self.model.forward).parameters
         self.limit = self._limit()
@@ -76,39 +77,37 @@ class PretrainedEncoder(Encoder):
         """Pieces, words and special tokens; what looks like a special token in a text is text."""
         encoded = self.tokenizer(
             list(texts),
-            return_offsets_mapping=True,
-            return_special_tokens_mask=True,
+            return_attention_mask=False,
+            return_token_type_ids=False,
             split_special_tokens=True,
             verbose=False,
         )
         found, unknown = [], set[str]()
+        unknown_id = self.tokenizer.unk_token_id
         for index, text in enumerate(texts):
             encoding = encoded[index]
+            # The library makes a new list whenever one of these is asked for.
+            ids, tokens, offsets, own = encoding.ids, encoding.tokens, encoding.offsets, encoding.word_ids
             special = [bool(mark) for mark in encoding.special_tokens_mask]
             which = "the text" if len(texts) == 1 else f"text {index}"
             if all(special):
                 raise InputError(f"{which} has no words: the tokenizer of {self.name} leaves nothing of it")
-            words = group_words(text, encoding.word_ids, encoding.offsets, special)
             kept = crop(len(special), special, max_tokens)
             if self.limit is not None and len(kept) > self.limit:
                 raise InputError(
                     f"{which} has {len(special)} tokens, but {self.name} takes at most {self.limit}; give --max-tokens "
                     f"{self.limit} (in Python max_tokens={self.limit}) to keep only its beginning"
                 )
-            part = Pieces(
-                text,
-                ids=tuple(encoding.ids[k] for k in kept),
-                tokens=tuple(encoding.tokens[k] for k in kept),
-                word_ids=tuple(words[k] for k in kept),
-                special=tuple(special[k] for k in kept),
-                offsets=tuple(encoding.offsets[k] for k in kept),
-                length=len(special),
-            )
-            unknown |= {
-                text[start:end]
-                for token, (start, end), added in zip(part.ids, part.offsets, part.special, strict=True)
-                if token == self.tokenizer.unk_token_id and not added
-            }
+            parts = (ids, tokens, group_words(text, own, offsets, special), special, offsets)
+            if len(kept) < len(ids):
+                parts = tuple([part[k] for k in kept] for part in parts)
+            part = Pieces(text, *map(tuple, parts), length=len(ids))  # pyright: ignore[reportArgumentType]
+            if unknown_id in part.ids:
+                unknown |= {
+                    text[start:end]
+                    for token, (start, end), added in zip(part.ids, part.offsets, part.special, strict=True)
+                    if token == unknown_id and not added
+                }
             found.append(part)
         warn_cropped([part.length for part in found], max_tokens)
         if unknown:
@@ -164,7 +163,7 @@ class PretrainedEncoder(Encoder):
 
     def _batches(self, lengths: Sequence[int], layer: int) -> Iterator[list[int]]:
         """Indices of texts of about one length, so that there is little padding."""
-        most = _BATCH_TOKENS if layer == 0 else _BATCH_TOKENS // 4
+        most = self.batch_tokens if layer == 0 else self.batch_tokens // 2
         batch: list[int] = []
         for index in sorted(range(len(lengths)), key=lambda k: lengths[k]):
             if batch and (len(batch) + 1) * lengths[index] > most:

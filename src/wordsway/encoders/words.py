@@ -29,17 +29,17 @@ def group_words(
         if not added:
             low, high = spans.get(word, (start, end))
             spans[word] = (min(low, start), max(high, end))
-    broken = {word for word, (start, end) in spans.items() if word is None or len(text[start:end].split()) > 1}
-    owner = _owners(text) if broken else []
+    visible = {word: len(text[start:end].split()) for word, (start, end) in spans.items()}
+    owner = _owners(text) if None in visible or any(count > 1 for count in visible.values()) else []
     numbers: dict[tuple[str, int], int] = {}
     found: list[int | None] = []
     for word, (start, end), added in zip(own, offsets, special, strict=True):
         key = None
-        if not added and word in broken:
+        if not added and word is not None and visible[word] <= 1:
+            key = ("own", word) if visible[word] else None
+        elif not added:
             inside = next((number for number in owner[start:end] if number is not None), None)
             key = None if inside is None else ("split", inside)
-        elif not added and word is not None and text[slice(*spans[word])].strip():
-            key = ("own", word)
         found.append(None if key is None else numbers.setdefault(key, len(numbers)))
     return found
 
