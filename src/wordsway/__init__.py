@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from wordsway.certify import Certificate, certify
     from wordsway.curve import Curve, curve
     from wordsway.datasets import LabelledTexts, load_texts
-    from wordsway.encoders.base import Encoder, TextWarning
+    from wordsway.encoders.base import Encoder
     from wordsway.encoders.encode import encode
     from wordsway.encoders.synthetic import SyntheticEncoder
     from wordsway.encoders.vocabulary import random_words
-    from wordsway.errors import InputError, TooLargeError
+    from wordsway.errors import InputError, TextWarning, TooLargeError
     from wordsway.maps.base import FeatureMap, PlainMap, View
     from wordsway.maps.named import named_map
     from wordsway.maps.random_attention import RandomAttention
@@ -39,7 +39,7 @@ _HOMES = {
     "Sensitivity": "result",
     "Substitution": "substitution",
     "SyntheticEncoder": "encoders.synthetic",
-    "TextWarning": "encoders.base",
+    "TextWarning": "errors",
     "Tokens": "tokens",
     "TooLargeError": "errors",
     "View": "maps.base",

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from wordsway import theory
-from wordsway.encoders.base import TextWarning
 from wordsway.encoders.encode import encode
-from wordsway.errors import InputError
+from wordsway.errors import InputError, TextWarning
 from wordsway.files import write_text
 from wordsway.maps.named import named_map
 from wordsway.seeds import stream

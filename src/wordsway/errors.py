@@ -5,5 +5,15 @@ class InputError(ValueError):
     """An argument that cannot be worked with; the command line shows it as one line and exits with code 2."""
 
 
+class TextWarning(UserWarning):
+    """Something about a text that a reader of the numbers should know: it was cropped, or has unknown words."""
+
+
+def one_line(error: BaseException, most: int = 300) -> str:
+    """Another library's error as part of a message: on one line, and not too long."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
 class TooLargeError(InputError):
     """A request that does not fit in this machine's memory, or in what a lazy map may keep."""

@@ -1,8 +1,9 @@
 """A progress bar on stderr, where that is a terminal."""
 
+import io
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 
 _FEWEST = 50  # things to do below which a library call shows no bar of its own
 
@@ -33,6 +34,13 @@ def progress_bar(shown: bool = True) -> Iterator[Callable[[int, int, str], None]
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=None)
         yield lambda done, total, what: progress.update(task, completed=done, total=total, description=what)
+
+
+@contextmanager
+def bars_for_people() -> Iterator[None]:
+    """Keep other libraries' progress bars, but only where somebody looks at them."""
+    with redirect_stderr(sys.stderr if sys.stderr.isatty() else io.StringIO()):
+        yield
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from wordsway import __version__
-from wordsway.errors import InputError
+from wordsway.errors import InputError, TextWarning
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -38,6 +38,7 @@ def one_line_errors(debug: bool) -> Iterator[None]:
     """One clear line and exit code 2 for what a user can mend; one line for what a user should know."""
     try:
         with warnings.catch_warnings():
+            warnings.simplefilter("always", TextWarning)
             warnings.showwarning = _note
             yield
     except (InputError, OSError) as error:

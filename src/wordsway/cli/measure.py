@@ -50,6 +50,9 @@ def measure(
     activation: Annotated[str, typer.Option(help="relu, tanh, gelu or identity, for rf and drf.")] = "relu",
     temperature: Annotated[float, typer.Option(help="Of the softmax, for raf.")] = 1.0,
     budget: Annotated[int | None, typer.Option(help="Evaluations for the search of a token.")] = None,
+    certificate: Annotated[
+        bool, typer.Option("--certificate/--no-certificate", help="Upper bounds; a long text is quicker without.")
+    ] = True,
     draws: Annotated[
         int, typer.Option(min=0, help="Random moves to compare with; with --against, random words.")
     ] = 100,

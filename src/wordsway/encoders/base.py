@@ -7,12 +7,8 @@ from typing import Any
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.errors import InputError, TextWarning
 from wordsway.tokens import Tokens
-
-
-class TextWarning(UserWarning):
-    """Something about a text that a reader of the numbers should know: it was cropped, or has unknown words."""
 
 
 class Encoder(ABC):

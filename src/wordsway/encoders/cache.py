@@ -14,8 +14,7 @@ from typing import Any
 
 import torch
 
-from wordsway.encoders.base import TextWarning
-from wordsway.errors import InputError
+from wordsway.errors import InputError, TextWarning
 from wordsway.files import cache_folder, write_bytes
 from wordsway.tokens import Tokens
 

@@ -6,12 +6,10 @@ and says which revision they are without loading anything heavy; `load` makes th
 
 import hashlib
 import importlib.util
-import io
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,13 +17,13 @@ from typing import Any
 
 from wordsway.encoders import bundled
 from wordsway.encoders.pretrained import PretrainedEncoder
-from wordsway.errors import InputError
+from wordsway.errors import InputError, one_line
+from wordsway.progress import bars_for_people
 
 EXTRA = "pip install 'wordsway[text]'"
 HUB_NAMES = {"mpnet": "sentence-transformers/all-mpnet-base-v2"}
 HUB_SECONDS = 5  # how long to wait for an answer of the hub
 _FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
-_LOAD_ERRORS = (OSError, ValueError, ImportError, KeyError, RuntimeError)
 _ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -78,8 +76,8 @@ def load(location: Location, device: str) -> PretrainedEncoder:
                 output_loading_info=True,
                 **_options(location),
             )
-        except _LOAD_ERRORS as error:
-            raise InputError(f"cannot load {location.name!r}: {_first_lines(error)}") from error
+        except Exception as error:  # damaged files raise many kinds of errors
+            raise InputError(f"cannot load {location.name!r}: {one_line(error)}") from error
     # A pooler on top is not part of any hidden state; everything else must come from the file.
     missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)
     if missing or report["mismatched_keys"]:
@@ -101,8 +99,8 @@ def _tokenizer(location: Location) -> Any:
     with _quiet():
         try:
             return AutoTokenizer.from_pretrained(location.folder, use_fast=True, **_options(location))
-        except _LOAD_ERRORS as error:
-            raise InputError(f"cannot load the tokenizer of {location.name!r}: {_first_lines(error)}") from error
+        except Exception as error:  # damaged files raise many kinds of errors
+            raise InputError(f"cannot load the tokenizer of {location.name!r}: {one_line(error)}") from error
 
 
 def _options(location: Location) -> dict[str, Any]:
@@ -135,34 +133,42 @@ def _folder(name: str, folder: Path) -> Location:
 
 def _hub(name: str) -> Location:
     """A snapshot of the hub's repository: from the local cache, else downloaded if the hub answers soon."""
-    from huggingface_hub import HfApi, constants, errors, snapshot_download
+    from huggingface_hub import HfApi, constants, errors, snapshot_download, try_to_load_from_cache
 
+    # By the branch's name, not its commit, or else the cache could not be found by name when offline.
+    ask = {"repo_id": name, "allow_patterns": _FILES, "ignore_patterns": ["*/*"]}
     try:
-        folder = Path(snapshot_download(name, local_files_only=True))
-        if list(folder.glob("*.safetensors")):
-            return Location(name, folder, folder.name)
+        return _snapshot(name, Path(snapshot_download(**ask, local_files_only=True)))
     except (errors.LocalEntryNotFoundError, errors.HFValidationError):
         pass
-    choices = f"use a local folder, or the bundled encoder {bundled.NAME!r}"
-    if constants.HF_HUB_OFFLINE:
-        raise InputError(f"{name!r} is not in the local cache, and HF_HUB_OFFLINE forbids asking the hub; {choices}")
     try:
+        if constants.HF_HUB_OFFLINE:
+            raise ConnectionError("HF_HUB_OFFLINE is set")
         info = HfApi().model_info(name, timeout=HUB_SECONDS)
     except errors.GatedRepoError:
         raise InputError(f"{name!r} is gated: accept its terms on the hub, then run `hf auth login`") from None
     except (errors.RepositoryNotFoundError, errors.HFValidationError):
         raise InputError(f"there is no model {name!r} on the hub (or it is private), nor a folder here") from None
     except Exception as error:  # the client's many network errors have no public class in common
+        # Other programs keep only the files that they need; these may be enough.
+        config = try_to_load_from_cache(name, "config.json")
+        if isinstance(config, str) and list(Path(config).parent.glob("*.safetensors")):
+            return _snapshot(name, Path(config).parent)
         raise InputError(
-            f"{name!r} is not in the local cache, and the hub cannot be reached ({_first_lines(error)}); {choices}"
+            f"{name!r} is not in the local cache, and the hub cannot be reached ({one_line(error)}); use a folder, "
+            f"or the bundled encoder {bundled.NAME!r}"
         ) from None
     if not any(file.rfilename.endswith(".safetensors") for file in info.siblings or []):
         raise InputError(f"{name!r} has no safetensors weights on the hub; pickled weights are not loaded")
     try:
-        folder = snapshot_download(name, revision=info.sha, allow_patterns=_FILES, ignore_patterns=["*/*"])
+        with bars_for_people():
+            return _snapshot(name, Path(snapshot_download(**ask)))
     except Exception as error:
-        raise InputError(f"downloading {name!r} failed ({_first_lines(error)}); run again to go on") from None
-    return Location(name, Path(folder), info.sha or "main")
+        raise InputError(f"downloading {name!r} failed ({one_line(error)}); run again to go on") from None
+
+
+def _snapshot(name: str, folder: Path) -> Location:
+    return Location(name, folder, folder.name)  # the client names a snapshot's folder by its commit
 
 
 def _local_models(name: str) -> Path | None:
@@ -181,11 +187,6 @@ def _fingerprint(place: Path) -> str:
     return hashlib.sha256(repr((str(place.resolve()), seen)).encode()).hexdigest()[:12]
 
 
-def _first_lines(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 300 else text[:297] + "..."
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Without the library's load reports, as what matters of them is checked, and without bars where nobody looks."""
@@ -195,7 +196,7 @@ def _quiet() -> Iterator[None]:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        with redirect_stderr(sys.stderr if sys.stderr.isatty() else io.StringIO()):
+        with bars_for_people():
             yield
     finally:
         logging.set_verbosity(level)

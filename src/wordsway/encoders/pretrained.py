@@ -14,9 +14,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from wordsway.encoders.base import Encoder, TextWarning, crop, warn_cropped
+from wordsway.encoders.base import Encoder, crop, warn_cropped
 from wordsway.encoders.words import group_words
-from wordsway.errors import InputError
+from wordsway.errors import InputError, TextWarning
 from wordsway.tokens import Tokens
 
 _BATCH_TOKENS = 4096  # of a batch, padding included, through the embedding layer; half through whole blocks

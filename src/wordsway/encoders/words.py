@@ -22,7 +22,8 @@ def group_words(
     """Word ids 0, 1, ... by the fast tokenizer's own ones (`own`), or None outside of every word.
 
     Some tokenizers (SentencePiece ones without a pre-tokenizer) see a whole text as one word: a word of theirs with
-    white space inside is split into what `split_words` finds. Words of white space alone are none.
+    white space inside is split into what `split_words` finds, and a token belongs to the word that it begins in.
+    Words of white space alone are none.
     """
     spans: dict[int | None, tuple[int, int]] = {}
     for word, (start, end), added in zip(own, offsets, special, strict=True):
