@@ -65,6 +65,7 @@ def test_what_rows_depend_on_is_in_the_key(tmp_path: Path, monkeypatch: pytest.M
 
     def other_revision(*arguments: Any) -> Any:
         find, recipe = real(*arguments)
+        assert recipe is not None
         return find, {**recipe, "revision": "another"}
 
     monkeypatch.setattr(module, "_resolve", other_revision)

@@ -92,6 +92,7 @@ def measure(
             "budget": budget,
             "device": device,
             "radius": _radius(radius, rows, raw),
+            "certificate": certificate,
         }
         if against is not None:
             from wordsway.encoders.vocabulary import random_words

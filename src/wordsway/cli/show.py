@@ -48,13 +48,16 @@ def substitution(compared: "Substitution") -> None:
     table.add_row(
         "change of the features", f"[bold]{number(compared.change)}[/]", f"moves the word by {compared.size:.2f} radii"
     )
-    lowest = "" if compared.share_at_least is None else f", at least {compared.share_at_least:.1%}"
     worst = next(word for word in compared.worst.words or () if word.word == compared.word)
-    table.add_row(
-        "share of the worst case", f"{compared.share:.1%}", f"of {number(worst.lower)}, found by search{lowest}"
-    )
+    share, bound = f"{compared.share:.1%}", f"of {number(worst.lower)}, which a search found"
+    if compared.share_at_least is not None:
+        share, bound = (
+            f"{compared.share_at_least:.1%} to {share}",
+            f"worst: {number(worst.lower)} to {number(worst.upper)}",
+        )
+    table.add_row("share of the worst case", share, bound)
     if compared.size > 1:
-        table.add_row("of moves as long as its own", f"{compared.share_same_size:.1%}", "as it is outside the ball")
+        table.add_row("of moves as long as its own", f"{compared.share_same_size:.1%}", "as it is longer than a radius")
     if compared.random is not None:
         table.add_row(
             "random words there",
@@ -101,7 +104,7 @@ def _shade(value: float, low: float, high: float) -> str:
 
 
 def _plain_table() -> Table:
-    return Table(box=None, padding=(0, 2), show_header=False)
+    return Table(box=None, padding=(0, 1), show_header=False)
 
 
 def _bounds(console: Console, result: "Sensitivity") -> None:
@@ -116,9 +119,7 @@ def _bounds(console: Console, result: "Sensitivity") -> None:
     if result.upper is None:
         table.add_row("at most", "-", result.upper_reason or "")
     else:
-        surety = (
-            "certain" if result.upper_failure == 0 else f"fails with probability {result.upper_failure:.0e} at most"
-        )
+        surety = "certain" if result.upper_failure == 0 else f"fails with prob. <= {result.upper_failure:.0e}"
         table.add_row("at most", number(result.upper), f"{result.upper / result.lower:.2f} x the search; {surety}")
     if result.random is not None:
         table.add_row(
@@ -137,7 +138,7 @@ def _spread(random: "RandomChange") -> str:
 
 def _words(console: Console, result: "Sensitivity") -> None:
     words = sorted(result.words or (), key=lambda word: word.rank)
-    table = Table("rank", "word", "", "at least", "at most", box=None, padding=(0, 2))
+    table = Table("rank", "word", "", "at least", "at most", box=None, padding=(0, 1))
     for word in words[:MOST_ROWS]:
         name = Text(printable(word.text), overflow="ellipsis", no_wrap=True)
         name.truncate(30, overflow="ellipsis")
@@ -147,13 +148,13 @@ def _words(console: Console, result: "Sensitivity") -> None:
     top = words[0]
     console.print(
         f"The word that matters most: [bold]{escape(printable(top.text))}[/] (word {top.word + 1}). "
-        f"One move of it changes the features by at least {number(top.lower)} of their norm.",
+        f"One move of it changes the features by at least {number(top.lower)} times their norm.",
         soft_wrap=True,
     )
 
 
 def _tokens(console: Console, result: "Sensitivity") -> None:
-    table = Table("rank", "token", "at least", "at most", box=None, padding=(0, 2))
+    table = Table("rank", "token", "at least", "at most", box=None, padding=(0, 1))
     ordered = sorted(result.per_token, key=lambda entry: -entry.lower)
     for rank, entry in enumerate(ordered[:10], start=1):
         table.add_row(str(rank), str(entry.token), number(entry.lower), number(entry.upper))
