@@ -32,6 +32,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from wordsway.certify.several import several_bound
 from wordsway.certify.types import Certificate
 from wordsway.maps.attention_view import AttentionView
 from wordsway.maps.scores import Score
@@ -65,9 +66,10 @@ class _Rows:
 
 
 def certify_attention(view: AttentionView, radius: float) -> Certificate:
-    """The bound of this module, over the ball of `radius` around one token."""
+    """The bound of this module, over the ball of `radius` around one token; that of `several` for more."""
     if len(view.tokens) != 1:
-        return Certificate(None, 0.0, "the attention certificate is for one moved token; several were asked for")
+        total = several_bound(view, radius)
+        return Certificate(math.sqrt(total) / view.base_norm * (1 + _margin(view)))
     rows = _geometry(view, radius)
     guess = (4 * radius**2 / (2 + math.log(len(view.X))) ** 2, 0.5)
     queue: list[tuple[float, float, float, tuple[float, float]]] = []
