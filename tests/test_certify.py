@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import wordsway as ws
 from wordsway.certify import attention as bound
 from wordsway.certify import certify
+from wordsway.certify.several import _row_bounds
 from wordsway.constraints import Ball
 from wordsway.maps.attention_view import AttentionView
 from wordsway.maps.base import View
@@ -88,6 +89,26 @@ def test_attention_bound_for_several_tokens_holds(
     (found,) = maximize([view], phi.sq_norms([view]), region, seed, suited(view).scaled(200))
     best = region.project(found.delta.double())
     assert float(view.change(best).norm()) / view.base_norm <= certificate.upper
+
+
+@pytest.mark.parametrize("score", ["softmax", "relu"])
+@pytest.mark.parametrize("reach", [0.5, 3.0, 40.0])
+def test_rows_of_several_tokens(score: str, reach: float, rng: torch.Generator) -> None:
+    """Row by row, what a move does to it is within the bound for its own sigma_j; and the bound is nearly attained by
+    a long move that captures a row."""
+    X = ws.synthetic_tokens(12, 8, seed=0)
+    view = ws.RandomAttention(score).sample(d=8, seed=0).view(X, [2, 5])
+    assert isinstance(view, AttentionView)
+    drawn = torch.randn(300, 2, 8, generator=rng, dtype=torch.float64)
+    drawn[::2, 0] = 0.0  # one token alone
+    drawn = torch.cat([drawn, view.starts().double()])
+    drawn *= reach / drawn.flatten(1).norm(dim=1)[:, None, None]
+    moves = view.change(drawn).unflatten(-1, (12, 8)).norm(dim=-1)[:, view.stay]
+    sigma = (view.text.queries[view.stay] @ drawn.mT).norm(dim=-1)
+    bounds = torch.stack([_row_bounds(view, reach, sigma[:, j])[j] for j in range(10)], 1)
+    assert bool((moves <= bounds * (1 + 1e-9)).all())
+    if reach == 40.0:
+        assert float((moves / bounds).max()) > 0.85
 
 
 @pytest.mark.parametrize(("name", "m", "loosest"), [("raf", 2, 2.1), ("raf", 6, 2.1), ("relu-raf", 3, 2.1)])
