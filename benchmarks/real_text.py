@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import wordsway as ws
-from wordsway.curve import CurvePlan, Fit, curve, fit_exponent
+from wordsway.curves import CurvePlan, Fit, curve, fit_exponent
 from wordsway.encoders.load import load, locate
 from wordsway.encoders.pretrained import PretrainedEncoder
 from wordsway.plots import plot_curve, save_figure

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +74,22 @@ def test_what_rows_depend_on_is_in_the_key(tmp_path: Path, monkeypatch: pytest.M
     assert len(files(tmp_path)) == 8
 
 
-@pytest.mark.parametrize("damage", [b"", b"\x08\x00\x00\x00\x00\x00\x00\x00{}      ", b"x" * 500, None])
-def test_damaged_files_are_made_again(tmp_path: Path, damage: bytes | None) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: b"\x08\x00\x00\x00\x00\x00\x00\x00{}      ",
+        lambda content: b"x" * 500,
+        lambda content: content[: len(content) // 2],
+        lambda content: content[:-50] + bytes([content[-50] ^ 0x40]) + content[-49:],
+        lambda content: content.replace(b"love", b"hate").replace(b"soup", b"meal"),
+    ],
+    ids=["empty", "no metadata", "junk", "half", "one bit", "another token"],
+)
+def test_damaged_files_are_made_again(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     first = ws.encode(TEXTS[:2], cache=tmp_path)
     for file in files(tmp_path):
-        content = file.read_bytes()
-        file.write_bytes(content[: len(content) // 2] if damage is None else damage)
+        file.write_bytes(damage(file.read_bytes()))
     assert same(first, ws.encode(TEXTS[:2], cache=tmp_path))
     assert same(first, ws.encode(TEXTS[:2], cache=tmp_path))
     assert all(file.stat().st_size > 1000 for file in files(tmp_path))
@@ -159,9 +170,10 @@ def test_the_oldest_go_when_there_is_too_much(tmp_path: Path, monkeypatch: pytes
     ws.encode(["The soup was cold"], cache=tmp_path)
     assert len(files(tmp_path)) == 1 and not old.exists()
     assert not list(tmp_path.rglob("*.part"))
-    monkeypatch.setenv("WORDSWAY_CACHE_GB", "much")
-    with pytest.raises(ws.InputError, match="WORDSWAY_CACHE_GB"):
-        ws.encode(["Another soup"], cache=tmp_path)
+    for wrong in ("much", "-1", "nan"):
+        monkeypatch.setenv("WORDSWAY_CACHE_GB", wrong)
+        with pytest.raises(ws.InputError, match="WORDSWAY_CACHE_GB"):
+            ws.encode([f"Another {wrong} soup"], cache=tmp_path)
 
 
 def test_progress_is_reported(tmp_path: Path) -> None:

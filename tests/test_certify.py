@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wordsway as ws
-from wordsway.certify import attention as bound
-from wordsway.certify import certify
-from wordsway.certify.several import _row_bounds
+from wordsway.certificates import attention as bound
+from wordsway.certificates import certify
+from wordsway.certificates.several import _row_bounds
 from wordsway.constraints import Ball
 from wordsway.maps.attention_view import AttentionView
 from wordsway.maps.base import View

@@ -164,3 +164,26 @@ def test_every_public_name_is_there() -> None:
     assert set(ws.__all__) == set(ws._HOMES)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = ws.nothing  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_curve_says_which_n_is_too_large_and_leaves_its_folder_free(tmp_path: Path) -> None:
+    arguments = [
+        "curve",
+        "--data",
+        "sample",
+        "--map",
+        "raf",
+        "--d",
+        "16",
+        "--trials",
+        "2",
+        "--out",
+        str(tmp_path / "c"),
+    ]
+    runner = CliRunner()
+    failed = runner.invoke(app, [*arguments, "--n", "10,500"])
+    assert failed.exit_code == 2 and "0 texts of at least n=500 tokens" in failed.stderr
+    done = runner.invoke(app, [*arguments, "--n", "10,20"])
+    assert done.exit_code == 0, done.output
+    other = runner.invoke(app, [*arguments, "--n", "10,30"])
+    assert other.exit_code == 2 and "holds another curve" in other.stderr

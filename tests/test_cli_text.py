@@ -85,7 +85,8 @@ def test_options() -> None:
 
     one = measured("--word", "Sings")
     assert [word["text"] for word in one["words"]] == ["sings"]
-    assert [word["text"] for word in measured("--word", "3")["words"]] == ["uncharacteristically"]
+    for number in ("3", "#3"):
+        assert [word["text"] for word in measured("--word", number)["words"]] == ["uncharacteristically"]
     joint = measured("--word", "3", "--joint", "--map", "relu-raf")
     assert joint["words"][0]["tokens"] == [3, 4, 5, 6, 7, 8]
     raw = measured("--raw", "--radius", "0.5", "--word", "sings")
@@ -101,7 +102,7 @@ def test_notes_are_one_line_on_stderr() -> None:
     done = run("word " * 600, "--max-tokens", "20", "--json", "--draws", "0")
     assert done.exit_code == 0 and json.loads(done.stdout)["n"] == 20
     assert done.stderr.splitlines() == [
-        "wordsway: note: kept only 20 of the text's 602 tokens, as max_tokens asks; the rest is ignored"
+        "wordsway: note: kept only 20 of the text's 602 tokens, as asked for; the rest is ignored"
     ]
     assert "does not know '😀'" in run("good 😀 day", "--draws", "0").stderr
 
@@ -112,6 +113,23 @@ def test_a_text_cannot_steer_the_terminal() -> None:
     assert done.exit_code == 0, done.stderr
     assert "\x1b[31m" not in shown and "\x07" not in shown and "\u202e" not in shown
     assert "\\x1b" in shown and "\\u202e" in shown
+
+
+def test_special_tokens_are_shown_when_asked_for() -> None:
+    shown = run("hi there", "--special", "--draws", "0").stdout
+    assert "[CLS]" in shown and "[SEP]" in shown and "token 3" in shown
+    assert "[CLS]" not in run("hi there", "--draws", "0").stdout
+
+
+def test_what_is_cropped_is_not_shown_as_measured() -> None:
+    shown = run("one two three four", "--n", "3", "--draws", "0").stdout
+    assert "one two [... 11 more characters, not measured]" in shown and "four" not in shown
+
+
+def test_words_that_are_numbers() -> None:
+    text = "in 2 or 3 days"
+    chosen = [json.loads(run(text, "--word", w, "--json", "--draws", "0").stdout)["words"] for w in ("3", "#3")]
+    assert [words[0]["text"] for words in chosen] == ["3", "or"]
 
 
 def test_a_long_review_shows_its_first_words() -> None:
@@ -132,6 +150,10 @@ def test_a_long_review_shows_its_first_words() -> None:
         (["a text", "--file", "x"], "not both"),
         (["--file", "/no/such/file"], "No such file"),
         (["a text", "--word", "none"], "not in the text"),
+        (["a text", "--out", "/no/such/folder/x.json"], "There is no such folder: '/no/such/folder'"),
+        (["a text", "--out", "/"], "This is a folder"),
+        (["a text", "--encoder", ""], "no model folder"),
+        (["a text", "--n", "1"], "--special"),
         (["a text", "--word", "a", "--token", "1"], "not both"),
         (["a text", "--radius", "0"], "positive"),
         (["a text", "--n", "50"], "more than the 4 tokens"),

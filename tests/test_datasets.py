@@ -16,7 +16,7 @@ import wordsway as ws
 from hub import hub
 from wordsway.datasets import SAMPLE_LONGEST
 from wordsway.encoders.load import count_tokens
-from wordsway.substitution import changed_word
+from wordsway.substitutions import changed_word
 
 ROWS = [{"text": f'text, number {k}\nwith a "quote" and 你好', "label": k % 2} for k in range(10)]
 
@@ -73,7 +73,7 @@ class TestSample:
         assert ws.load_texts("sample", seed=1).texts != ws.load_texts("sample", seed=2).texts
         part = ws.load_texts("sample", count=20)
         assert Counter(part.labels) == {1: 10, -1: 10} and len(part[:5]) == 5
-        with pytest.raises(ws.InputError, match="640 texts"):
+        with pytest.raises(ws.InputError, match="640 such texts"):
             ws.load_texts("sample", count=642)
         with pytest.raises(ws.InputError, match="odd"):
             ws.load_texts("sample", count=5)
@@ -144,6 +144,11 @@ class TestFiles:
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ws.InputError, match=message):
             ws.load_texts(tmp_path / name, shorter_than=None)
+
+    def test_splits_of_what_has_none(self, tmp_path: Path) -> None:
+        for source in ("sample", write(tmp_path / "a.csv", ROWS)):
+            with pytest.raises(ws.InputError, match="no splits"):
+                ws.load_texts(source, split="test")
 
     def test_missing(self) -> None:
         for name in ("nowhere.csv", "./no/folder", "no-such-thing"):

@@ -213,6 +213,17 @@ class TestLiveModels:
         with pytest.raises(ws.InputError, match="by name"):
             ws.encode("a text", fresh(minilm), cache=True)
 
+    def test_a_tokenizer_of_another_model_is_refused(self, minilm: PretrainedEncoder) -> None:
+        from transformers import BertConfig, BertModel
+
+        small = BertModel(BertConfig(vocab_size=100, hidden_size=24, num_hidden_layers=1, num_attention_heads=2)).eval()
+        with pytest.raises(ws.InputError, match="only 100 embeddings"):
+            ws.encode("a text", small, tokenizer=minilm.tokenizer)
+        with pytest.raises(ws.InputError, match="Linear is not a model"):
+            ws.encode("a text", torch.nn.Linear(3, 3), tokenizer=minilm.tokenizer)
+        with pytest.raises(ws.InputError, match="not to a function"):
+            ws.encode("a text", lambda text: torch.ones(2, 2), tokenizer=minilm.tokenizer)
+
     def test_a_model_that_treats_embeddings_otherwise_is_refused(self, minilm: PretrainedEncoder) -> None:
         model, tokenizer = fresh(minilm)
         forward = model.embeddings.forward

@@ -109,9 +109,11 @@ class TestFolders:
             locate(tmp_path)
         with pytest.raises(ws.InputError, match="is a file"):
             locate(tmp_path / "notes.txt")
-        for name in ("./nowhere", "../a/b", "/no/such/place", "none.gguf", "a b", "x/y/z", "-;rm"):
+        for name in ("./nowhere", "../a/b", "/no/such/place", "a b", "x/y/z", "-;rm"):
             with pytest.raises(ws.InputError, match="no model folder"):
                 locate(name)
+        with pytest.raises(ws.InputError, match=r"no file 'none\.gguf'"):
+            locate("none.gguf")
         for name in ("a.gguf", "b.gguf"):
             (tmp_path / name).write_bytes(b"GGUF")
         with pytest.raises(ws.InputError, match="several GGUF files"):
@@ -205,3 +207,15 @@ def test_import_is_light() -> None:
     began = time.time()
     seconds, heavy, transformers = python(code).stdout.splitlines()
     assert heavy == "[]" and transformers == "False" and float(seconds) < 1 and time.time() - began < 60
+
+
+def test_public_names_are_not_hidden_by_modules() -> None:
+    """Importing every module leaves each public name what it is: a module of the same name would take its place."""
+    code = (
+        "import importlib, pkgutil, types, wordsway\n"
+        "for module in pkgutil.walk_packages(wordsway.__path__, 'wordsway.'):\n"
+        "    if not module.name.endswith('__main__'): importlib.import_module(module.name)\n"
+        "print([name for name in wordsway.__all__ if isinstance(getattr(wordsway, name), types.ModuleType)])"
+    )
+    done = python(code)
+    assert done.stdout == "[]\n", done

@@ -84,6 +84,35 @@ def test_joint_against_a_dense_search(tokens: ws.Tokens) -> None:
     assert r.words[2].lower >= best * 0.99
 
 
+@pytest.mark.parametrize(
+    ("text", "score", "seed", "word"),
+    [
+        ("unbelievably hi there", "softmax", 0, 0),
+        ("I unfriended him", "softmax", 2, 1),
+        ("unbelievably hi there", "relu", 1, 0),
+    ],
+)
+def test_joint_is_no_worse_than_going_on_from_the_best_piece(text: str, score: str, seed: int, word: int) -> None:
+    """What plain ascent finds in the joint ball when it starts near the optimum of a single piece."""
+    tokens = ws.encode(text)
+    phi = ws.RandomAttention(score).sample(d=384, seed=seed)
+    r = ws.word_sensitivity(phi, tokens, joint=True, random_draws=0, certificate=False)
+    alone = ws.word_sensitivity(phi, tokens, list(tokens.pieces[word]), random_draws=0, certificate=False)
+    view = phi.view(tokens.X.double(), tokens.pieces[word])
+    radius = math.sqrt(384)
+    delta = 0.01 * torch.randn(len(view.tokens), 384, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    delta[view.tokens.index(alone.token)] += alone.delta
+    best = 0.0
+    for step in range(150):
+        delta = (delta * (radius / delta.norm()).clamp(max=1.0)).detach().requires_grad_(True)
+        value = view.sq_norm(delta)
+        best = max(best, float(value.detach()))
+        (slope,) = torch.autograd.grad(value, delta)
+        delta = delta + 0.3 * 0.98**step * radius * slope / slope.norm()
+    assert r.words is not None and r.words[word].lower >= 0.99 * math.sqrt(best) / view.base_norm
+    assert r.words[word].lower > 1.01 * alone.lower
+
+
 def test_special_tokens_on_request(tokens: ws.Tokens) -> None:
     phi = ws.named_map("raf", len(tokens), 384)
     r = ws.word_sensitivity(phi, tokens, special=True, random_draws=0, certificate=False)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from wordsway.certify import Certificate, certify
-    from wordsway.curve import Curve, curve
+    from wordsway.certificates import Certificate, certify
+    from wordsway.curves import Curve, curve
     from wordsway.datasets import LabelledTexts, load_texts
     from wordsway.encoders.base import Encoder
     from wordsway.encoders.encode import encode
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from wordsway.maps.random_features import RandomFeatures
     from wordsway.result import Sensitivity, load_result
     from wordsway.sensitivity import change, word_sensitivity
-    from wordsway.substitution import Substitution, substitution
+    from wordsway.substitutions import Substitution, substitution
     from wordsway.tokens import Tokens, normalize_rows, synthetic_tokens
 
 _HOMES = {
-    "Certificate": "certify",
-    "Curve": "curve",
+    "Certificate": "certificates",
+    "Curve": "curves",
     "Encoder": "encoders.base",
     "FeatureMap": "maps.base",
     "InputError": "errors",
@@ -37,22 +37,22 @@ _HOMES = {
     "RandomAttention": "maps.random_attention",
     "RandomFeatures": "maps.random_features",
     "Sensitivity": "result",
-    "Substitution": "substitution",
+    "Substitution": "substitutions",
     "SyntheticEncoder": "encoders.synthetic",
     "TextWarning": "errors",
     "Tokens": "tokens",
     "TooLargeError": "errors",
     "View": "maps.base",
-    "certify": "certify",
+    "certify": "certificates",
     "change": "sensitivity",
-    "curve": "curve",
+    "curve": "curves",
     "encode": "encoders.encode",
     "load_result": "result",
     "load_texts": "datasets",
     "named_map": "maps.named",
     "normalize_rows": "tokens",
     "random_words": "encoders.vocabulary",
-    "substitution": "substitution",
+    "substitution": "substitutions",
     "synthetic_tokens": "tokens",
     "word_sensitivity": "sensitivity",
 }

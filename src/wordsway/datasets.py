@@ -65,6 +65,15 @@ class LabelledTexts:
         return [(both[-1], both[1]) for both in sides.values() if len(both) == 2]
 
 
+class ShortageError(InputError):
+    """There are fewer texts than were asked for: `found` of them."""
+
+    def __init__(self, name: str, count: int, found: int, dropped: Counter[str]) -> None:
+        self.found = found
+        out = ", ".join(f"{number} {reason}" for reason, number in dropped.items())
+        super().__init__(f"{name!r} has {found} such texts, fewer than count={count}" + (f" ({out})" if out else ""))
+
+
 def load_texts(
     source: str | os.PathLike[str],
     *,
@@ -94,6 +103,8 @@ def load_texts(
         check_size(shorter_than, "shorter_than", least=2)
     if at_least is not None:
         check_size(at_least, "at_least")
+    if not isinstance(source, str | os.PathLike) or not os.fspath(source):
+        raise InputError(f"a source of texts is a name or a path, got {source!r}")
     name = os.fspath(source)
     rows = list(_rows(name, text_column, label_column, split))
     if where is not None:
@@ -111,7 +122,7 @@ def load_texts(
     lengths = _Lengths(at_least or 0, math.inf if shorter_than is None else shorter_than, encoder)
     kept = _pick(rows, labels, lengths, count, balance, seed, dropped)
     if count is not None and len(kept) < count:
-        raise InputError(f"count={count} is more than the {len(kept)} texts that {name!r} has of the kind asked for")
+        raise ShortageError(name, count, len(kept), dropped)
     if not kept:
         raise InputError(f"no text of {name!r} is left: {dict(dropped)}")
     return LabelledTexts(
@@ -126,6 +137,8 @@ def load_texts(
 
 def _rows(name: str, text_column: str, label_column: str, split: str) -> Iterator[Row]:
     path = Path(name).expanduser()
+    if split != "train" and (name == "sample" or path.is_file()):
+        raise InputError(f"split={split!r} has no meaning for {name!r}, which has no splits")
     if name == "sample":
         return read_sample()
     if name == "imdb":

@@ -1,5 +1,6 @@
 """Files that appear whole or not at all, and where the cache is."""
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file beside its place and move it there, so that a killed run leaves no half of it."""
     target = Path(path)
+    check_target(target)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -19,6 +21,17 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Raise an OSError that names the file, not a temporary one, unless it can be made where it is to be."""
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "This is a folder, not a file", str(target))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "There is no such folder", str(target.parent))
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(errno.EACCES, "This folder cannot be written to", str(target.parent))
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

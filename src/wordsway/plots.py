@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wordsway.curve import Curve, Fit, Point
+from wordsway.curves import Curve, Fit, Point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

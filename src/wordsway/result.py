@@ -58,7 +58,7 @@ class RandomChange:
     draws: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sensitivity:
     """The word sensitivity of a map at a text: what a search found (`lower`), and what no delta can exceed (`upper`,
     except with probability `upper_failure` over the draw of lazy weights).
@@ -89,6 +89,12 @@ class Sensitivity:
     words: tuple[WordSensitivity, ...] | None = None
     text: dict[str, Any] | None = None
 
+    def __repr__(self) -> str:
+        upper = "-" if self.upper is None else f"{self.upper:.4f}"
+        where = f"word {self.top_word.text!r}" if self.top_word else f"token {self.token}"
+        count = f", {len(self.per_token)} moves" if len(self.per_token) > 1 else ""
+        return f"Sensitivity(at least {self.lower:.4f} at {where}, at most {upper}; {self.map['map']}{count})"
+
     @property
     def top_word(self) -> WordSensitivity | None:
         """The word that matters most."""
@@ -118,7 +124,7 @@ def load_result(path: str | os.PathLike[str]) -> Sensitivity:
         raise InputError(f"{os.fspath(path)!r} is not JSON: {error}") from None
     found = values.get("format") if isinstance(values, dict) else None
     if found != FORMAT:
-        raise InputError(f"{os.fspath(path)!r} is not a saved result: its format is {found!r}, not {FORMAT!r}")
+        raise InputError(f"{os.fspath(path)!r} is not a saved sensitivity: its format is {found!r}, not {FORMAT!r}")
     try:
         del values["format"]
         values["delta"] = torch.tensor(values["delta"], dtype=torch.float64)

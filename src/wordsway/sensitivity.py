@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wordsway import __version__
-from wordsway.certify import Certificate, certify
+from wordsway.certificates import Certificate, certify
 from wordsway.constraints import Ball, Sphere
 from wordsway.devices import find_device, find_dtype
 from wordsway.errors import InputError, TooLargeError
@@ -74,7 +74,8 @@ def word_sensitivity(
     job = _Job(phi, text, moves, reach, seed, budget, certificate, random_draws, dtype, device)
     measured: dict[int, tuple[TokenSensitivity, Tensor, Tensor]] = {}
     for group in job.groups():
-        for position, found in zip(group, job.measure(group), strict=True):
+        known = {moves[k]: found[1] for k, found in measured.items()}
+        for position, found in zip(group, job.measure(group, known), strict=True):
             measured[position] = found
             if progress:
                 progress(len(measured), len(moves))
@@ -157,8 +158,11 @@ class _Job:
             for start in range(0, len(positions), size):
                 yield positions[start : start + size]
 
-    def measure(self, positions: list[int]) -> Iterator[tuple[TokenSensitivity, Tensor, Tensor]]:
-        """For each of some moves: its bounds, the delta that was found, and what random deltas do."""
+    def measure(
+        self, positions: list[int], known: dict[tuple[int, ...], Tensor]
+    ) -> Iterator[tuple[TokenSensitivity, Tensor, Tensor]]:
+        """For each of some moves: its bounds, the delta that was found, and what random deltas do. `known` are deltas
+        that were found for other moves."""
         views = [self.view(position) for position in positions]
         radii = [self.radii[position] for position in positions]
         shape = Sphere if views[0].sphere_is_enough else Ball
@@ -170,7 +174,7 @@ class _Job:
             factors = torch.tensor(scale, dtype=self.dtype, device=self.device)[:, None, None, None]
             plain = objective
             objective = lambda delta: plain(delta * factors)  # noqa: E731
-        found = maximize(views, objective, region, self.seed, ascent)
+        found = maximize(views, objective, region, self.seed, ascent, self.guesses(positions, known))
         for position, view, radius, factor, best in zip(positions, views, radii, scale, found, strict=True):
             delta = shape(radius, m, d).project(best.delta.to("cpu", torch.float64) * factor)
             lower = self.relative_change(view, delta)
@@ -186,6 +190,15 @@ class _Job:
                 best.evaluations,
             )
             yield entry, delta, torch.empty(0) if self.phi.remembers else self.random_changes(view, position)
+
+    def guesses(self, positions: list[int], known: dict[tuple[int, ...], Tensor]) -> Tensor | None:
+        """Where to begin when several tokens move together: with what each does alone, and with all of that at once."""
+        m = len(self.moves[positions[0]])
+        if m == 1 or not all((token,) in known for k in positions for token in self.moves[k]):
+            return None
+        alone = torch.stack([torch.cat([known[token,] for token in self.moves[k]]) for k in positions])
+        one_by_one = alone[:, None] * torch.eye(m, dtype=alone.dtype)[None, :, :, None]  # shape: (g, m, m, d)
+        return torch.cat([alone[:, None], one_by_one], 1)
 
     def ascent(self, view: View, position: int) -> Ascent:
         """The search for one token, with its part of what a lazy map may still be asked."""

@@ -119,13 +119,15 @@ def _columns(rows: Iterator[Any], name: str, text_column: str, label_column: str
             raise InputError(f"row {number} of {name} has more fields than there are columns")
         for column in (text_column, label_column):
             if column not in row:
-                names = ", ".join(repr(key) for key in row)
+                names = ", ".join(repr(key) for key in row)  # a wrong delimiter shows here as one long name
                 raise InputError(
                     f"{name} has no column {column!r}; its columns are {names} (text_column=, label_column=)"
                 )
         text, label = row[text_column], row[label_column]
         if not isinstance(text, str) or label is None:
-            raise InputError(f"row {number} of {name} has text {text!r} and label {label!r}; both must be there")
+            raise InputError(
+                f"row {number} of {name} has text {text!r} and label {label!r}; it needs a str and a label"
+            )
         others = {key: value for key, value in row.items() if key not in (text_column, label_column)}
         yield Row(text, label, others=others)
 

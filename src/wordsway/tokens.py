@@ -50,7 +50,7 @@ class Tokens:
 
     def __repr__(self) -> str:
         n, d = self.X.shape
-        return f"Tokens({n} x {d}, {len(self.words)} words: {_clip(self.text)!r})"
+        return f"Tokens({n} x {d}, {len(self.words)} word{'s' * (len(self.words) != 1)}: {_clip(self.text)!r})"
 
     @cached_property
     def pieces(self) -> tuple[tuple[int, ...], ...]:

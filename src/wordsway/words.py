@@ -28,7 +28,7 @@ def moves_of(
     if joint and encoded is not None:
         moves += [word for word in encoded.pieces if len(word) > 1 and set(word) <= set(chosen)]
     if not moves:
-        raise InputError("the text has no words to move; special=True moves special tokens")
+        raise InputError("the text has no words to move; special tokens move with --special (special=True)")
     return tuple(moves)
 
 

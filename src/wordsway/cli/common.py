@@ -44,7 +44,10 @@ def one_line_errors(debug: bool) -> Iterator[None]:
     except (InputError, OSError) as error:
         if debug:
             raise
-        print(f"wordsway: {printable(str(error))}", file=sys.stderr)
+        message = str(error)
+        if isinstance(error, OSError) and error.strerror and error.filename is not None:
+            message = f"{error.strerror}: {str(error.filename)!r}"
+        print(f"wordsway: {printable(message)}", file=sys.stderr)
         raise typer.Exit(2) from None
 
 

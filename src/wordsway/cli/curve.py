@@ -9,7 +9,7 @@ import typer
 from wordsway.cli.common import Debug, Depth, Json, Seed, app, number, one_line_errors, whole_numbers
 
 if TYPE_CHECKING:
-    from wordsway.curve import Curve
+    from wordsway.curves import Curve
 
 
 @app.command()
@@ -37,8 +37,8 @@ def curve(
 ) -> None:
     """Word sensitivity against context length, with fitted exponents and the prediction."""
     with one_line_errors(debug):
-        from wordsway.curve import CurvePlan
-        from wordsway.curve import curve as measure_curve
+        from wordsway.curves import CurvePlan
+        from wordsway.curves import curve as measure_curve
         from wordsway.progress import progress_bar
 
         names = tuple(name.strip() for name in map.split(",") if name.strip())

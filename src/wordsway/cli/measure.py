@@ -9,6 +9,7 @@ import typer
 
 from wordsway.cli.common import Debug, Depth, Json, MapName, Seed, app, one_line_errors, whole_numbers
 from wordsway.errors import InputError
+from wordsway.files import check_target
 
 if TYPE_CHECKING:
     from wordsway.encoders.base import Encoder
@@ -19,7 +20,12 @@ GAUSSIAN = ("synthetic", "correlated")
 
 @app.command()
 def measure(
-    text: Annotated[str | None, typer.Argument(help="The text; - reads it from stdin.", show_default=False)] = None,
+    text: Annotated[
+        str | None,
+        typer.Argument(
+            help="The text; - reads it from stdin. Put -- before one that begins with a dash.", show_default=False
+        ),
+    ] = None,
     file: Annotated[Path | None, typer.Option(help="Read the text from this file (UTF-8).")] = None,
     against: Annotated[
         str | None, typer.Option(help="The text with one word replaced: measure what that changes.")
@@ -36,9 +42,10 @@ def measure(
     d: Annotated[int | None, typer.Option("--d", help="Keep the first D coordinates; of Gaussian tokens: 768.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Crop a text that is longer than this.")] = None,
     correlation: Annotated[float | None, typer.Option(help="Of two correlated tokens: their cosine (0.5).")] = None,
-    word: Annotated[str | None, typer.Option(help="Measure one word only: itself, or its number from 1.")] = None,
+    word: Annotated[str | None, typer.Option(help="Measure one word only: itself, or its number, as #3.")] = None,
     token: Annotated[
-        str | None, typer.Option(help="Tokens to move: an index, several (0,3,5), or all. Without a text: 0.")
+        str | None,
+        typer.Option(help="Tokens to move: an index, several (0,3,5), or all; of a text, all tokens of words."),
     ] = None,
     joint: Annotated[bool, typer.Option("--joint", help="Move all pieces of a word together.")] = False,
     special: Annotated[bool, typer.Option("--special", help="Move special tokens ([CLS], ...) too.")] = False,
@@ -69,6 +76,7 @@ def measure(
     """
     with one_line_errors(debug):
         given = _read_text(text, file)
+        _check_early(radius, word, token, against, joint or special, out)
         if given is None:
             _refuse_text_options(encoder, against, word, joint, special, raw, layer, max_tokens)
         from wordsway.cli import show
@@ -96,10 +104,8 @@ def measure(
         }
         if against is not None:
             from wordsway.encoders.vocabulary import random_words
-            from wordsway.substitution import changed_word, substitution
+            from wordsway.substitutions import changed_word, substitution
 
-            if word is not None or token is not None or joint or special:
-                raise InputError("--against names the word itself: leave out --word, --token, --joint and --special")
             other = prepare(against)
             place = changed_word(X, other)
             words = random_words(X, place, draws, encoder=source, seed=seed, device=device) if draws else []
@@ -141,6 +147,20 @@ def _read_text(text: str | None, file: Path | None) -> str | None:
         ) from None
 
 
+def _check_early(
+    radius: float, word: str | None, token: str | None, against: str | None, moves: bool, out: Path | None
+) -> None:
+    """What can be told before a model is loaded."""
+    if not 0 < radius < float("inf"):
+        raise InputError(f"--radius must be a positive number, got {radius}")
+    if word is not None and token is not None:
+        raise InputError("give --word or --token, not both")
+    if against is not None and (word is not None or token is not None or moves):
+        raise InputError("--against names the word itself: leave out --word, --token, --joint and --special")
+    if out is not None:
+        check_target(out)
+
+
 def _refuse_text_options(
     encoder: str | None,
     against: str | None,
@@ -172,7 +192,7 @@ def _encoder(text: str | None, name: str | None, d: int | None, correlation: flo
     if correlation is not None and name != "correlated":
         raise InputError("--correlation belongs to --encoder correlated")
     if name not in GAUSSIAN and text is not None:
-        return name or "minilm"
+        return "minilm" if name is None else name
     from wordsway.encoders.synthetic import SyntheticEncoder
 
     strength = 0.0 if name != "correlated" else 0.5 if correlation is None else correlation
@@ -208,25 +228,20 @@ class _Prepare:
 
 
 def _radius(radius: float, rows: Any, raw: bool) -> Any:
-    import math
-
-    if not 0 < radius < math.inf:
-        raise InputError(f"--radius must be a positive number, got {radius}")
     if raw:
         return [radius * size for size in rows.double().norm(dim=1).tolist()]
-    return radius * math.sqrt(rows.shape[1])
+    return radius * rows.shape[1] ** 0.5
 
 
 def _chosen(tokens: "Tokens | None", word: str | None, token: str | None) -> Any:
     """Which tokens to move."""
-    if word is not None and token is not None:
-        raise InputError("give --word or --token, not both")
     if word is not None and tokens is not None:
         words = [k for k, found in enumerate(tokens.words) if found == word]
         if not words:
             words = [k for k, found in enumerate(tokens.words) if found.casefold() == word.casefold()]
-        if not words and word.isdecimal() and 1 <= int(word) <= len(tokens.words):
-            words = [int(word) - 1]
+        number = word.removeprefix("#")
+        if not words and number.isdecimal() and 1 <= int(number) <= len(tokens.words):
+            words = [int(number) - 1]
         if not words:
             raise InputError(f"--word {word!r} is not in the text; its {len(tokens.words)} words are numbered from 1")
         return [piece for k in words for piece in tokens.pieces[k]]

@@ -12,7 +12,7 @@ from wordsway.cli.common import number, printable
 
 if TYPE_CHECKING:
     from wordsway.result import RandomChange, Sensitivity, WordSensitivity
-    from wordsway.substitution import Substitution
+    from wordsway.substitutions import Substitution
 
 MOST_ROWS = 20
 # From pale to dark blue: the lightness alone tells them apart, whichever colours an eye can see.
@@ -25,12 +25,12 @@ def sensitivity(result: "Sensitivity") -> None:
     settings = ", ".join(f"{key}={value}" for key, value in result.map.items() if key != "map")
     encoder = "" if result.text is None else f", encoder {_encoder(result.text)}"
     console.print(
-        escape(f"{result.map['map']} ({settings}), n={result.n}, d={result.d}, radius={result.radius:.3f}{encoder}"),
+        escape(f"{result.map['map']} ({settings}), n={result.n}, d={result.d}, radius={_radius(result)}{encoder}"),
         soft_wrap=True,
     )
     if result.words and result.text is not None:
         console.print()
-        _coloured(console, result.text["text"], result.words)
+        _coloured(console, result.text, result.words)
         console.print()
     _bounds(console, result)
     if result.words:
@@ -73,8 +73,14 @@ def _encoder(text: dict[str, Any]) -> str:
     return printable(str(text.get("encoder"))) + layer + ("" if text.get("normalized") else ", raw")
 
 
-def _coloured(console: Console, text: str, words: "Sequence[WordSensitivity]") -> None:
+def _radius(result: "Sensitivity") -> str:
+    radii = [entry.radius for entry in result.per_token]
+    return f"{min(radii):.3f} to {max(radii):.3f}" if max(radii) > min(radii) else f"{result.radius:.3f}"
+
+
+def _coloured(console: Console, source: dict[str, Any], words: "Sequence[WordSensitivity]") -> None:
     """The text as it was written, each word on a shade between the least (pale) and the most (dark) sensitive."""
+    text, used = source["text"], max(end for _, end in source["offsets"])
     low, high = min(word.lower for word in words), max(word.lower for word in words)
     shown, position = Text(), 0
     for word in sorted(words, key=lambda word: word.span):
@@ -84,7 +90,11 @@ def _coloured(console: Console, text: str, words: "Sequence[WordSensitivity]") -
         shown.append(_lines(text[position:start]))
         shown.append(_lines(text[start:end]), style=_shade(word.lower, low, high))
         position = end
-    shown.append(_lines(text[position:]))
+    if text[used:].strip():
+        shown.append(_lines(text[position:used]))
+        shown.append(f" [... {len(text) - used} more characters, not measured]", style="dim")
+    else:
+        shown.append(_lines(text[position:]))
     console.print(shown)
     if console.color_system and len(words) > 1:
         scale = Text(f"{number(low)} ")
@@ -143,6 +153,11 @@ def _words(console: Console, result: "Sensitivity") -> None:
         name = Text(printable(word.text), overflow="ellipsis", no_wrap=True)
         name.truncate(30, overflow="ellipsis")
         table.add_row(str(word.rank), name, f"word {word.word + 1}", number(word.lower), number(word.upper))
+    assert result.text is not None
+    for entry in result.per_token:  # special tokens that were asked for
+        if result.text["word_ids"][entry.token] is None:
+            name = Text(printable(result.text["tokens"][entry.token]))
+            table.add_row("", name, f"token {entry.token}", number(entry.lower), number(entry.upper))
     console.print(table)
     _more(console, len(words) - MOST_ROWS, "words")
     top = words[0]

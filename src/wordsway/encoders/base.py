@@ -60,10 +60,10 @@ def warn_cropped(lengths: Sequence[int], max_tokens: int | None) -> None:
     if not longer:
         return
     if len(lengths) == 1:
-        message = f"kept only {max_tokens} of the text's {longer[0]} tokens, as max_tokens asks; the rest is ignored"
+        message = f"kept only {max_tokens} of the text's {longer[0]} tokens, as asked for; the rest is ignored"
     else:
         message = (
-            f"cropped {len(longer)} of {len(lengths)} texts to {max_tokens} tokens, as max_tokens asks; "
+            f"cropped {len(longer)} of {len(lengths)} texts to {max_tokens} tokens, as asked for; "
             f"the longest had {max(longer)}"
         )
     warnings.warn(message, TextWarning, stacklevel=2)

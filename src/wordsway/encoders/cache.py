@@ -9,6 +9,7 @@ import json
 import os
 import time
 import warnings
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,11 @@ class EmbeddingCache:
             return None
         try:
             with safe_open(path, framework="pt") as file:
-                kept = json.loads((file.metadata() or {})["tokens"])
+                found = file.metadata() or {}
                 X = file.get_tensor("X")
+            if found["sum"] != _checksum(X, found["tokens"]):
+                return None
+            kept = json.loads(found["tokens"])
             tokens = Tokens(
                 X=X,
                 tokens=tuple(kept["tokens"]),
@@ -64,18 +68,21 @@ class EmbeddingCache:
 
         if not self._open:
             return
-        kept = {
-            "tokens": tokens.tokens,
-            "word_ids": tokens.word_ids,
-            "special": tokens.special.tolist(),
-            "offsets": tokens.offsets,
-            "ids": tokens.ids,
-            "source": tokens.source,
-        }
+        kept = json.dumps(
+            {
+                "tokens": tokens.tokens,
+                "word_ids": tokens.word_ids,
+                "special": tokens.special.tolist(),
+                "offsets": tokens.offsets,
+                "ids": tokens.ids,
+                "source": tokens.source,
+            }
+        )
+        X = tokens.X.contiguous()
         path = self._path(tokens.text)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_bytes(path, save({"X": tokens.X.contiguous()}, {"tokens": json.dumps(kept)}))
+            write_bytes(path, save({"X": X}, {"tokens": kept, "sum": _checksum(X, kept)}))
             self._written = True
         except OSError as error:
             self._open = False
@@ -109,9 +116,17 @@ class EmbeddingCache:
         return self.folder / digest[:2] / f"{digest}.safetensors"
 
 
+def _checksum(X: torch.Tensor, text: str) -> str:
+    """Tells a file that was damaged from one that was not."""
+    return f"{zlib.crc32(text.encode(), zlib.crc32(X.numpy().data)):08x}"
+
+
 def _most_bytes() -> float:
     text = os.environ.get("WORDSWAY_CACHE_GB", "4")
     try:
-        return float(text) * 1e9
+        most = float(text) * 1e9
     except ValueError:
-        raise InputError(f"WORDSWAY_CACHE_GB must be a number of gigabytes, got {text!r}") from None
+        most = -1.0
+    if not most >= 0:
+        raise InputError(f"WORDSWAY_CACHE_GB must be a number of gigabytes, got {text!r}")
+    return most

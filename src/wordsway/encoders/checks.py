@@ -16,6 +16,7 @@ def check_encoder(encoder: PretrainedEncoder) -> PretrainedEncoder:
     """Stopping early gives the hidden states of a whole run; `inputs_embeds` give what ids give; and a padded text
     gives what it gives alone. Finds the position ids under which the last one holds. Raises an InputError otherwise."""
     ids = [part.ids for part in encoder.tokenize(_PROBES)]
+    encoder.states(ids, 0)  # whether the tokenizer's ids are the model's
     alone = [_run(encoder, [part], "right")[0] for part in ids]
     _choose_stop(encoder, ids[0], alone[0])
     _check_embeds(encoder, ids[0], alone[0])

@@ -73,11 +73,14 @@ def encode(
     """
     single = isinstance(texts, str)
     if not single and (not isinstance(texts, Sequence) or isinstance(texts, bytes)):
-        raise InputError(f"texts must be a str or a list of them, got {type(texts).__name__}")
+        hint = "; pass its .texts" if hasattr(texts, "texts") else ""
+        raise InputError(f"texts must be a str or a list of them, got {type(texts).__name__}{hint}")
     items = [texts] if single else list(texts)
     names = ["the text"] if single else [f"text {k}" for k in range(len(items))]
     checked = [check_text(text, name) for text, name in zip(items, names, strict=True)]
     check_size(layer, "layer", least=0)
+    if not (cache is None or isinstance(cache, bool | str | os.PathLike)):
+        raise InputError(f"cache must be True, False or a folder, got {cache!r}")
     if max_tokens is not None:
         check_size(max_tokens, "max_tokens")
     if not checked:
@@ -148,7 +151,13 @@ def _resolve(encoder: Any, tokenizer: Any, device: torch.device) -> tuple[Callab
         return lambda: load(location, str(device)), recipe
     if hasattr(encoder, "base_model") and hasattr(encoder, "config"):
         return lambda: _live_encoder(encoder, tokenizer), None
+    if isinstance(encoder, torch.nn.Module):
+        raise InputError(
+            f"{type(encoder).__name__} is not a model of the transformers library; give a function of a text"
+        )
     if callable(encoder):
+        if tokenizer is not None:
+            raise InputError("tokenizer= belongs to a live model, not to a function of a text")
         return lambda: FunctionEncoder(encoder), None
     raise InputError(f"encoder must be a name, a folder, a model with its tokenizer or a function, got {encoder!r}")
 

@@ -54,7 +54,8 @@ def locate(name: str | os.PathLike[str]) -> Location:
     if path.is_file():
         raise InputError(f"{text!r} is a file, but a model is a folder with safetensors, a .gguf file or a hub id")
     if not _ID.fullmatch(text) or text.startswith(".") or path.suffix == ".gguf":
-        raise InputError(f"there is no model folder {text!r}, and it is no name of a model on the hub either")
+        kind = "file" if path.suffix == ".gguf" else "model folder"
+        raise InputError(f"there is no {kind} {text!r}, and it is no name of a model on the hub either")
     return _hub(text)
 
 

@@ -82,7 +82,7 @@ class PretrainedEncoder(Encoder):
             split_special_tokens=True,
             verbose=False,
         )
-        found, unknown = [], set[str]()
+        found, unknown = [], dict[str, None]()  # in the order of the texts
         unknown_id = self.tokenizer.unk_token_id
         for index, text in enumerate(texts):
             encoding = encoded[index]
@@ -104,21 +104,30 @@ class PretrainedEncoder(Encoder):
             part = Pieces(text, *map(tuple, parts), length=len(ids))  # pyright: ignore[reportArgumentType]
             if unknown_id in part.ids:
                 unknown |= {
-                    text[start:end]
+                    text[start:end]: None
                     for token, (start, end), added in zip(part.ids, part.offsets, part.special, strict=True)
                     if token == unknown_id and not added
                 }
             found.append(part)
         warn_cropped([part.length for part in found], max_tokens)
         if unknown:
-            shown = ", ".join(repr(word if len(word) < 20 else word[:17] + "...") for word in sorted(unknown)[:5])
+            shown = ", ".join(repr(word if len(word) < 20 else word[:17] + "...") for word in list(unknown)[:5])
             more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-            warnings.warn(f"{self.name} does not know {shown}{more}: all look alike to it", TextWarning, stacklevel=2)
+            warnings.warn(
+                f"{self.name} does not know {shown}{more}: unknown words all look alike to it",
+                TextWarning,
+                stacklevel=2,
+            )
         return found
 
     def states(self, ids: Sequence[Sequence[int]], layer: int) -> list[Float[Tensor, "_ d"]]:
         """The hidden state `layer` of each text in one padded batch, float32 on the CPU."""
         self.check_layer(layer)
+        rows, highest = self.model.get_input_embeddings().num_embeddings, max(max(part) for part in ids)
+        if highest >= rows:
+            raise InputError(
+                f"the tokenizer gives the id {highest}, but {self.name} has only {rows} embeddings: they do not match"
+            )
         batch, mask = self.pad_batch(ids, self.tokenizer.padding_side)
         hidden = self.hidden(layer, mask, input_ids=batch)
         return [rows[keep].to("cpu", torch.float32) for rows, keep in zip(hidden, mask.bool(), strict=True)]

@@ -73,12 +73,19 @@ class Found:
 
 
 def maximize(
-    views: Sequence[View], objective: Objective, region: Region, seed: int, ascent: Ascent | None = None
+    views: Sequence[View],
+    objective: Objective,
+    region: Region,
+    seed: int,
+    ascent: Ascent | None = None,
+    guesses: Float[Tensor, "g s m d"] | None = None,
 ) -> list[Found]:
     """For each view, the largest `objective` over the region that the ascent finds: a lower bound of the supremum,
-    never more. The objective takes deltas of all views at once; views do not influence each other."""
+    never more. The objective takes deltas of all views at once; views do not influence each other. `guesses` are
+    directions to start from before all others."""
     ascent = ascent or suited(views[0])
-    e, evaluations = start_points(views, objective, region, seed, min(ascent.starts, max(1, ascent.budget // 3)))
+    count = min(ascent.starts, max(1, ascent.budget // 3))
+    e, evaluations = start_points(views, objective, region, seed, count, guesses)
     ascent = replace(ascent, starts=e.shape[1], survivors=min(ascent.survivors, e.shape[1]))
     race, rest = ascent.steps(evaluations)
     mean = torch.zeros_like(e)
@@ -104,11 +111,17 @@ def maximize(
 
 
 def start_points(
-    views: Sequence[View], objective: Objective, region: Region, seed: int, count: int
+    views: Sequence[View],
+    objective: Objective,
+    region: Region,
+    seed: int,
+    count: int,
+    guesses: Float[Tensor, "g s m d"] | None = None,
 ) -> tuple[Float[Tensor, "g b size"], int]:
-    """The maps' own directions first, then gradients at tiny random deltas, with both signs; every third start lies
-    inside a ball. Also the number of evaluations that this took for each view."""
-    own = torch.stack([view.starts()[:count] for view in views])
+    """Guesses, then the maps' own directions, then gradients at tiny random deltas, with both signs; of the last two,
+    every third lies inside a ball. Also the number of evaluations that this took for each view."""
+    own = torch.stack([view.starts() for view in views])
+    own = (own if guesses is None else torch.cat([guesses.to(own), own], 1))[:, :count]
     missing = (count - own.shape[1] + 1) // 2
     if missing > 0:
         tiny = normal((missing, region.m, region.d), seed, "starts").to(own)
@@ -116,7 +129,9 @@ def start_points(
         tiny = tiny.expand(len(views), *tiny.shape).clone().requires_grad_(True)
         (gradient,) = torch.autograd.grad(objective(tiny).sum(), tiny)
         own = torch.cat([own, gradient, -gradient], 1)[:, :count]
-    inside = (torch.arange(count, device=own.device) % 3 == 2).expand(len(views), -1)
+    guessed = 0 if guesses is None else guesses.shape[1]
+    order = torch.arange(count, device=own.device)
+    inside = ((order % 3 == 2) & (order >= guessed)).expand(len(views), -1)
     return region.point(own.detach(), inside), max(0, missing)
 
 

@@ -5,9 +5,9 @@ given it is a deterministic inequality, computed in float64 with a margin for ro
 lazily it holds up to a stated probability over what is not revealed yet.
 """
 
-from wordsway.certify.attention import certify_attention
-from wordsway.certify.features import certify_features
-from wordsway.certify.types import Certificate
+from wordsway.certificates.attention import certify_attention
+from wordsway.certificates.features import certify_features
+from wordsway.certificates.types import Certificate
 from wordsway.maps.attention_view import AttentionView
 from wordsway.maps.base import View
 from wordsway.maps.random_features import FeatureView

@@ -32,8 +32,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.certify.several import several_bound
-from wordsway.certify.types import Certificate
+from wordsway.certificates.several import several_bound
+from wordsway.certificates.types import Certificate
 from wordsway.maps.attention_view import AttentionView
 from wordsway.maps.scores import Score
 

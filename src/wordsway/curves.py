@@ -159,16 +159,21 @@ def curve(
 
 def _texts(plan: CurvePlan) -> list[Tokens]:
     """A text for each trial, long enough for the largest n."""
-    from wordsway.datasets import load_texts
+    from wordsway.datasets import ShortageError, load_texts
 
     assert plan.data is not None
     count, longest = plan.trials, max(plan.n)
-    data = load_texts(
-        plan.data, count=count, at_least=longest, shorter_than=None, balance=False, seed=plan.seed, encoder=plan.encoder
-    )
+    options: dict[str, Any] = {"at_least": longest, "shorter_than": None, "balance": False, "encoder": plan.encoder}
+    try:
+        data = load_texts(plan.data, count=count, seed=plan.seed, **options)
+    except ShortageError as error:
+        raise InputError(
+            f"{plan.data!r} has {error.found} texts of at least n={longest} tokens, but {count} trials need {count}; "
+            "use a smaller n, fewer trials or longer texts"
+        ) from None
     # What a text has beyond the largest n is not looked at in any cell, so cropping loses nothing that is measured.
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TextWarning)
+        warnings.filterwarnings("ignore", "kept only|cropped", TextWarning)
         texts = encode(list(data.texts), plan.encoder, layer=plan.layer, max_tokens=longest)
     if max(plan.d) > texts[0].X.shape[1]:
         raise InputError(f"d={max(plan.d)} is more than the {texts[0].X.shape[1]} coordinates of {plan.encoder}")
@@ -261,7 +266,7 @@ class _Log:
         self.folder, self.cells = folder, folder / "cells.csv"
         text = json.dumps(asdict(plan), indent=1) + "\n"
         plan_file = folder / "plan.json"
-        if not plan_file.exists():
+        if not plan_file.exists() or not self.read():  # a plan of which nothing was measured holds no one up
             write_text(plan_file, text)
         elif plan_file.read_text(encoding="utf-8") != text:
             raise InputError(

@@ -29,7 +29,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.certify.types import Certificate
+from wordsway.certificates.types import Certificate
 from wordsway.gaussian import Dense, Gaussian
 from wordsway.maps.random_features import FeatureView
 
