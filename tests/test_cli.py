@@ -29,6 +29,7 @@ def test_measure_prints_bounds() -> None:
     assert "at least" in done.stdout and "at most" in done.stdout and "certain" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rf", "drf", "raf", "relu-raf"])
 def test_measure_json_is_the_library(name: str, tmp_path: Path) -> None:
     done = run(
@@ -116,6 +117,7 @@ def without_seconds(path: Path) -> list[str]:
     return [line.rsplit(",", 1)[0] for line in path.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_a_killed_curve_goes_on(tmp_path: Path) -> None:
     """kill -9 in the middle, a half-written last line, then the same command: the table of an undisturbed run."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
@@ -136,6 +138,7 @@ def test_a_killed_curve_goes_on(tmp_path: Path) -> None:
     assert (broken / "curve.csv").read_text() == (whole / "curve.csv").read_text()
 
 
+@pytest.mark.slow
 def test_a_folder_with_another_curve_is_left_alone(tmp_path: Path) -> None:
     assert run(*CURVE, "--out", str(tmp_path)).returncode == 0
     before = (tmp_path / "cells.csv").read_text()

@@ -51,6 +51,7 @@ def test_colours_on_a_terminal() -> None:
     assert "48;2;8;69;148m" in shown and "48;2;247;251;255m" in shown  # the darkest and the palest shade
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["text", "file", "stdin"])
 def test_json_from_every_source_is_the_library(tmp_path: Path, how: str) -> None:
     text = "The café was fine.\nWe stayed."
@@ -77,6 +78,7 @@ def test_against(tmp_path: Path) -> None:
     assert again["change"] == pytest.approx(saved["change"]) and again["share"] == pytest.approx(saved["share"])
 
 
+@pytest.mark.slow
 def test_options() -> None:
     def measured(*arguments: str) -> dict[str, Any]:
         done = run("She sings uncharacteristically loud", "--json", "--draws", "0", *arguments)
@@ -98,6 +100,7 @@ def test_options() -> None:
     assert (gaussian["n"], gaussian["d"], gaussian["text"]["correlation"]) == (4, 64, 0.9)
 
 
+@pytest.mark.slow
 def test_notes_are_one_line_on_stderr() -> None:
     done = run("word " * 600, "--max-tokens", "20", "--json", "--draws", "0")
     assert done.exit_code == 0 and json.loads(done.stdout)["n"] == 20

@@ -187,6 +187,7 @@ class TestHub:
         assert "no safetensors weights" in done.stderr
 
 
+@pytest.mark.slow
 def test_without_the_extra_the_core_says_so() -> None:
     hide = "import sys; sys.modules['transformers'] = None; import importlib.util as u; real = u.find_spec\n"
     hide += (

@@ -41,6 +41,7 @@ def test_words_are_the_best_of_their_pieces(tokens: ws.Tokens, name: str) -> Non
     assert r.top_word is not None and r.top_word.lower == r.lower and r.top_word.tokens == r.tokens
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["raf", "relu-raf", "rf"])
 def test_joint_moves_hold_single_ones(tokens: ws.Tokens, name: str) -> None:
     def phi() -> ws.FeatureMap:
