@@ -41,6 +41,7 @@ types: $(READY)
 
 bench: $(REAL)
 	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/real_text.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
