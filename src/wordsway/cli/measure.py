@@ -9,7 +9,7 @@ import typer
 
 from wordsway.cli.common import Debug, Depth, Json, MapName, Seed, app, one_line_errors, whole_numbers
 from wordsway.errors import InputError
-from wordsway.files import check_target
+from wordsway.files import check_target, decode
 
 if TYPE_CHECKING:
     from wordsway.encoders.base import Encoder
@@ -139,12 +139,7 @@ def _read_text(text: str | None, file: Path | None) -> str | None:
         content, name = sys.stdin.buffer.read(), "what came on stdin"
     else:
         return text
-    try:
-        return content.decode("utf-8-sig").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{name} is not UTF-8 text: byte {content[error.start]:#04x} at position {error.start}; convert it first"
-        ) from None
+    return decode(content, name).rstrip("\r\n")
 
 
 def _check_early(

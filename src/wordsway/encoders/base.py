@@ -54,19 +54,22 @@ def crop(count: int, special: Sequence[bool], max_tokens: int | None) -> list[in
     return sorted([*kept, *(k for k in range(count) if special[k])])
 
 
-def warn_cropped(lengths: Sequence[int], max_tokens: int | None) -> None:
-    """Say loudly which texts were longer than what the user asked to keep."""
-    longer = [length for length in lengths if max_tokens is not None and length > max_tokens]
-    if not longer:
-        return
-    if len(lengths) == 1:
-        message = f"kept only {max_tokens} of the text's {longer[0]} tokens, as asked for; the rest is ignored"
-    else:
-        message = (
-            f"cropped {len(longer)} of {len(lengths)} texts to {max_tokens} tokens, as asked for; "
-            f"the longest had {max(longer)}"
-        )
-    warnings.warn(message, TextWarning, stacklevel=2)
+def warn_of(texts: Sequence[Tokens], name: str) -> None:
+    """Say loudly what of some texts was cropped, or is unknown to the encoder; from the cache as well."""
+    cropped = [tokens for tokens in texts if tokens.full_length is not None]
+    longest = max((tokens.full_length or 0 for tokens in cropped), default=0)
+    if len(texts) == 1 and cropped:
+        message = f"kept only {len(cropped[0])} of the text's {longest} tokens, as asked for; the rest is ignored"
+        warnings.warn(message, TextWarning, stacklevel=3)
+    elif cropped:
+        message = f"cropped {len(cropped)} of {len(texts)} texts to {len(cropped[0])} tokens, as asked for; "
+        warnings.warn(f"{message}the longest had {longest}", TextWarning, stacklevel=3)
+    unknown = list(dict.fromkeys(word for tokens in texts for word in tokens.unknown))
+    if unknown:
+        shown = ", ".join(repr(word if len(word) < 20 else word[:17] + "...") for word in unknown[:5])
+        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+        message = f"{name} does not know {shown}{more}: unknown words all look alike to it"
+        warnings.warn(message, TextWarning, stacklevel=3)
 
 
 def plain_tokens(
@@ -75,6 +78,7 @@ def plain_tokens(
     tokens: Sequence[str],
     offsets: Sequence[tuple[int, int]],
     source: dict[str, Any],
+    full_length: int | None = None,
 ) -> Tokens:
     """Tokens that are words: no pieces, none special."""
     return Tokens(
@@ -86,4 +90,5 @@ def plain_tokens(
         text=text,
         normalized=False,
         source=source,
+        full_length=full_length,
     )

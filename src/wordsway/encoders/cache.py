@@ -19,7 +19,7 @@ from wordsway.errors import InputError, TextWarning
 from wordsway.files import cache_folder, write_bytes
 from wordsway.tokens import Tokens
 
-_FORMAT = "wordsway.embedding/1"
+_FORMAT = "wordsway.embedding/2"
 _STALE = 3600.0  # seconds after which a half-written file belongs to a process that is gone
 
 
@@ -56,6 +56,8 @@ class EmbeddingCache:
                 normalized=False,
                 ids=tuple(kept["ids"]),
                 source=kept["source"],
+                full_length=kept["full_length"],
+                unknown=tuple(kept["unknown"]),
             )
             os.utime(path)  # the files used last are the last to go
         except (SafetensorError, InputError, OSError, KeyError, TypeError, ValueError):
@@ -76,6 +78,8 @@ class EmbeddingCache:
                 "offsets": tokens.offsets,
                 "ids": tokens.ids,
                 "source": tokens.source,
+                "full_length": tokens.full_length,
+                "unknown": tokens.unknown,
             }
         )
         X = tokens.X.contiguous()

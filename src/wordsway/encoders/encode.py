@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from wordsway.devices import find_device
-from wordsway.encoders.base import Encoder, check_text
+from wordsway.encoders.base import Encoder, check_text, warn_of
 from wordsway.encoders.cache import EmbeddingCache
 from wordsway.encoders.synthetic import FunctionEncoder, SyntheticEncoder
 from wordsway.errors import InputError
@@ -18,7 +18,8 @@ from wordsway.progress import shown_progress
 from wordsway.tokens import Tokens, check_size, normalize_rows
 
 _SYNTHETIC = {"synthetic": SyntheticEncoder(), "correlated": SyntheticEncoder(correlation=0.5)}
-_live: WeakKeyDictionary[Any, tuple[Any, Encoder]] = WeakKeyDictionary()  # models that were checked already
+# What the check of a live model found, for a tokenizer and its padding; the model itself must not be kept alive by it.
+_checked: WeakKeyDictionary[Any, tuple[tuple[int, str], tuple[int | None, bool]]] = WeakKeyDictionary()
 
 
 @overload
@@ -94,6 +95,7 @@ def encode(
         raise InputError("cache= needs an encoder that is given by name: a live object has no revision to go by")
     with shown_progress(progress, "text", len(checked)) as report:
         raw = _embed(checked, find, store, layer, max_tokens, report)
+    warn_of(raw, str(raw[0].source.get("encoder")))
     found = [_prepare(tokens, normalize) for tokens in raw]
     return found[0] if single else found
 
@@ -168,10 +170,15 @@ def _live_encoder(model: Any, tokenizer: Any) -> Encoder:
 
     if tokenizer is None:
         raise InputError("a live model needs its tokenizer: encoder=model, tokenizer=tokenizer")
-    known = _live.get(model)
-    if known is None or known[0] is not tokenizer:
-        known = _live[model] = (tokenizer, check_encoder(PretrainedEncoder(model, tokenizer)))
-    return known[1]
+    encoder = PretrainedEncoder(model, tokenizer)
+    key, (known, found) = (id(tokenizer), tokenizer.padding_side), _checked.get(model, (None, (None, False)))
+    if known == key:
+        encoder.first_position, stops_early = found
+        encoder.blocks = encoder.blocks if stops_early else None
+    else:
+        check_encoder(encoder)
+        _checked[model] = (key, (encoder.first_position, encoder.blocks is not None))
+    return encoder
 
 
 def _prepare(tokens: Tokens, normalize: bool) -> Tokens:

@@ -158,14 +158,14 @@ def _hub(name: str) -> Location:
         raise InputError(
             f"{name!r} is not in the local cache, and the hub cannot be reached ({one_line(error)}); use a folder, "
             f"or the bundled encoder {bundled.NAME!r}"
-        ) from None
+        ) from error
     if not any(file.rfilename.endswith(".safetensors") for file in info.siblings or []):
         raise InputError(f"{name!r} has no safetensors weights on the hub; pickled weights are not loaded")
     try:
         with bars_for_people():
             return _snapshot(name, Path(snapshot_download(**ask)))
     except Exception as error:
-        raise InputError(f"downloading {name!r} failed ({one_line(error)}); run again to go on") from None
+        raise InputError(f"downloading {name!r} failed ({one_line(error)}); run again to go on") from error
 
 
 def _snapshot(name: str, folder: Path) -> Location:

@@ -5,7 +5,6 @@ as its input, so for k below the last one the model is stopped there.
 """
 
 import inspect
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +13,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from wordsway.encoders.base import Encoder, crop, warn_cropped
+from wordsway.encoders.base import Encoder, crop
 from wordsway.encoders.words import group_words
-from wordsway.errors import InputError, TextWarning
+from wordsway.errors import InputError
 from wordsway.tokens import Tokens
 
 _BATCH_TOKENS = 4096  # of a batch, padding included, through the embedding layer; half through whole blocks
@@ -32,7 +31,8 @@ class Pieces:
     word_ids: tuple[int | None, ...]
     special: tuple[bool, ...]
     offsets: tuple[tuple[int, int], ...]
-    length: int  # before it was cropped
+    full_length: int | None  # before it was cropped, where it was
+    unknown: tuple[str, ...]
 
 
 class _Reached(Exception):
@@ -70,7 +70,19 @@ class PretrainedEncoder(Encoder):
                 special = torch.tensor(part.special, dtype=torch.bool)
                 yield (
                     index,
-                    Tokens(X, part.tokens, part.word_ids, special, part.offsets, part.text, False, part.ids, source),
+                    Tokens(
+                        X=X,
+                        tokens=part.tokens,
+                        word_ids=part.word_ids,
+                        special=special,
+                        offsets=part.offsets,
+                        text=part.text,
+                        normalized=False,
+                        ids=part.ids,
+                        source=source,
+                        full_length=part.full_length,
+                        unknown=part.unknown,
+                    ),
                 )
 
     def tokenize(self, texts: Sequence[str], max_tokens: int | None = None) -> list[Pieces]:
@@ -82,7 +94,7 @@ class PretrainedEncoder(Encoder):
             split_special_tokens=True,
             verbose=False,
         )
-        found, unknown = [], dict[str, None]()  # in the order of the texts
+        found = []
         unknown_id = self.tokenizer.unk_token_id
         for index, text in enumerate(texts):
             encoding = encoded[index]
@@ -98,25 +110,27 @@ class PretrainedEncoder(Encoder):
                     f"{which} has {len(special)} tokens, but {self.name} takes at most {self.limit}; give --max-tokens "
                     f"{self.limit} (in Python max_tokens={self.limit}) to keep only its beginning"
                 )
-            parts = (ids, tokens, group_words(text, own, offsets, special), special, offsets)
-            if len(kept) < len(ids):
-                parts = tuple([part[k] for k in kept] for part in parts)
-            part = Pieces(text, *map(tuple, parts), length=len(ids))  # pyright: ignore[reportArgumentType]
-            if unknown_id in part.ids:
-                unknown |= {
-                    text[start:end]: None
-                    for token, (start, end), added in zip(part.ids, part.offsets, part.special, strict=True)
-                    if token == unknown_id and not added
-                }
-            found.append(part)
-        warn_cropped([part.length for part in found], max_tokens)
-        if unknown:
-            shown = ", ".join(repr(word if len(word) < 20 else word[:17] + "...") for word in list(unknown)[:5])
-            more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-            warnings.warn(
-                f"{self.name} does not know {shown}{more}: unknown words all look alike to it",
-                TextWarning,
-                stacklevel=2,
+            words = group_words(text, own, offsets, special)
+            cropped = len(kept) < len(ids)
+            if cropped:
+                ids, tokens, offsets = [ids[k] for k in kept], [tokens[k] for k in kept], [offsets[k] for k in kept]
+                words, special = [words[k] for k in kept], [special[k] for k in kept]
+            unknown = [
+                text[start:end]
+                for token, (start, end), added in zip(ids, offsets, special, strict=True)
+                if token == unknown_id and not added
+            ]
+            found.append(
+                Pieces(
+                    text=text,
+                    ids=tuple(ids),
+                    tokens=tuple(tokens),
+                    word_ids=tuple(words),
+                    special=tuple(special),
+                    offsets=tuple(offsets),
+                    full_length=len(own) if cropped else None,
+                    unknown=tuple(unknown),
+                )
             )
         return found
 

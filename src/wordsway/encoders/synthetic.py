@@ -1,12 +1,12 @@
 """Encoders without a model: a Gaussian row for every distinct word, or any function of a text."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from wordsway.encoders.base import Encoder, crop, plain_tokens, warn_cropped
+from wordsway.encoders.base import Encoder, crop, plain_tokens
 from wordsway.encoders.words import split_words
 from wordsway.errors import InputError
 from wordsway.seeds import normal
@@ -29,16 +29,16 @@ class SyntheticEncoder(Encoder):
     def embed(self, texts: Sequence[str], layer: int, max_tokens: int | None) -> Iterator[tuple[int, Tokens]]:
         check_size(self.d, "d")
         source = {"encoder": self.name, "d": self.d, "correlation": self.correlation, "seed": self.seed}
-        spans = [split_words(text) for text in texts]
-        warn_cropped([len(found) for found in spans], max_tokens)
-        for index, (text, found) in enumerate(zip(texts, spans, strict=True)):
+        for index, text in enumerate(texts):
+            found = split_words(text)
             kept = [found[k] for k in crop(len(found), [False] * len(found), max_tokens)]
             words = [text[start:end] for start, end in kept]
             if not words:
                 raise InputError(f"text {index} has no words")
             rows = {word: normal((self.d,), self.seed, "word", word, dtype=torch.float64) for word in set(words)}
             X = share_direction(torch.stack([rows[word] for word in words]), self.correlation, self.seed)
-            yield index, plain_tokens(text, X, words, kept, source)
+            cropped = len(found) if len(kept) < len(found) else None
+            yield index, plain_tokens(text, X, words, kept, source, cropped)
 
 
 class FunctionEncoder(Encoder):
@@ -50,11 +50,11 @@ class FunctionEncoder(Encoder):
         self.name = getattr(function, "__name__", type(function).__name__)
 
     def embed(self, texts: Sequence[str], layer: int, max_tokens: int | None) -> Iterator[tuple[int, Tokens]]:
-        found = [self._tokens(text) for text in texts]
-        warn_cropped([len(tokens) for tokens in found], max_tokens)
-        for index, tokens in enumerate(found):
-            too_long = max_tokens is not None and len(tokens) > max_tokens
-            yield index, tokens[:max_tokens] if too_long else tokens
+        for index, text in enumerate(texts):
+            tokens = self._tokens(text)
+            if max_tokens is not None and len(tokens) > max_tokens:
+                tokens = replace(tokens[:max_tokens], full_length=len(tokens))
+            yield index, tokens
 
     def _tokens(self, text: str) -> Tokens:
         made = self.function(text)

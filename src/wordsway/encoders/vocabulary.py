@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -43,9 +42,9 @@ def random_words(
         raise InputError(f"{found.name} has no vocabulary to draw random words from")
     places = tokens.pieces[word]
     drawn = torch.empty(count, len(places), dtype=torch.long)
+    vocabulary = _vocabulary(found)
     for column, place in enumerate(places):
-        kind = _kind(tokens.tokens[place])
-        choices = torch.tensor(_vocabulary(found)[kind])
+        choices = torch.tensor(vocabulary[_kind(tokens.tokens[place])])
         picks = torch.randint(len(choices), (count,), generator=generator(seed, "random_words", column))
         drawn[:, column] = choices[picks]
     ids = [list(tokens.ids) for _ in range(count)]
@@ -93,7 +92,6 @@ def _synthetic(encoder: SyntheticEncoder, tokens: Tokens, word: int, count: int,
     return made
 
 
-@lru_cache(maxsize=2)
 def _vocabulary(encoder: PretrainedEncoder) -> dict[str, list[int]]:
     """Ids of pieces of two or more letters, by kind."""
     found: dict[str, list[int]] = {}
