@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from wordsway.encoders.encode import encode
     from wordsway.encoders.synthetic import SyntheticEncoder
     from wordsway.encoders.vocabulary import random_words
-    from wordsway.errors import InputError, TextWarning, TooLargeError
+    from wordsway.errors import InputError, RankWarning, TextWarning, TooLargeError
+    from wordsway.flips import FlipPlan, Flips, generalize
+    from wordsway.generalization import Flip, Generalization
     from wordsway.maps.base import FeatureMap, PlainMap, View
     from wordsway.maps.named import named_map
     from wordsway.maps.random_attention import RandomAttention
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from wordsway.result import Sensitivity, load_result
     from wordsway.sensitivity import change, word_sensitivity
     from wordsway.substitutions import Substitution, substitution
+    from wordsway.tasks import labelled_tokens
     from wordsway.tokens import Tokens, normalize_rows, synthetic_tokens
 
 _HOMES = {
@@ -31,11 +34,16 @@ _HOMES = {
     "Curve": "curves",
     "Encoder": "encoders.base",
     "FeatureMap": "maps.base",
+    "Flip": "generalization",
+    "FlipPlan": "flips",
+    "Flips": "flips",
+    "Generalization": "generalization",
     "InputError": "errors",
     "LabelledTexts": "datasets",
     "PlainMap": "maps.base",
     "RandomAttention": "maps.random_attention",
     "RandomFeatures": "maps.random_features",
+    "RankWarning": "errors",
     "Sensitivity": "result",
     "Substitution": "substitutions",
     "SyntheticEncoder": "encoders.synthetic",
@@ -47,6 +55,8 @@ _HOMES = {
     "change": "sensitivity",
     "curve": "curves",
     "encode": "encoders.encode",
+    "generalize": "flips",
+    "labelled_tokens": "tasks",
     "load_result": "result",
     "load_texts": "datasets",
     "named_map": "maps.named",
@@ -62,11 +72,16 @@ __all__ = [
     "Curve",
     "Encoder",
     "FeatureMap",
+    "Flip",
+    "FlipPlan",
+    "Flips",
+    "Generalization",
     "InputError",
     "LabelledTexts",
     "PlainMap",
     "RandomAttention",
     "RandomFeatures",
+    "RankWarning",
     "Sensitivity",
     "Substitution",
     "SyntheticEncoder",
@@ -78,6 +93,8 @@ __all__ = [
     "change",
     "curve",
     "encode",
+    "generalize",
+    "labelled_tokens",
     "load_result",
     "load_texts",
     "named_map",

@@ -38,6 +38,10 @@ class Region(ABC):
         """A unit vector to start from: towards `direction`, on the sphere or, where allowed, `inside` it."""
 
     @abstractmethod
+    def unit(self, delta: Float[Tensor, "*batch m d"], height: float) -> Float[Tensor, "*batch size"]:
+        """The unit vector that stands for an allowed delta; in a ball, at least `height` above the edge."""
+
+    @abstractmethod
     def contains(self, delta: Float[Tensor, "*batch m d"]) -> Bool[Tensor, "*batch"]:
         """Whether delta is allowed, up to rounding."""
 
@@ -65,6 +69,9 @@ class Sphere(Region):
     def point(self, direction: Float[Tensor, "*batch m d"], inside: Bool[Tensor, "*batch"]) -> Tensor:
         return _unit(direction.flatten(-2))
 
+    def unit(self, delta: Float[Tensor, "*batch m d"], height: float) -> Float[Tensor, "*batch size"]:
+        return _unit(delta.flatten(-2))
+
     def contains(self, delta: Float[Tensor, "*batch m d"]) -> Bool[Tensor, "*batch"]:
         return (delta.flatten(-2).norm(dim=-1) / self.radius - 1).abs() <= _SLACK
 
@@ -83,6 +90,11 @@ class Ball(Region):
         flat = _unit(direction.flatten(-2))
         share = torch.where(inside, 0.75, 1.0).to(flat)[..., None]
         return torch.cat([share * flat, (1 - share**2).sqrt()], -1)
+
+    def unit(self, delta: Float[Tensor, "*batch m d"], height: float) -> Float[Tensor, "*batch size"]:
+        flat = delta.flatten(-2) / self.radius
+        up = (1 - flat.square().sum(-1, keepdim=True)).clamp(min=0.0).sqrt().clamp(min=height)
+        return _unit(torch.cat([flat, up], -1))
 
     def contains(self, delta: Float[Tensor, "*batch m d"]) -> Bool[Tensor, "*batch"]:
         return delta.flatten(-2).norm(dim=-1) <= self.radius * (1 + _SLACK)

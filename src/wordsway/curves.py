@@ -1,13 +1,11 @@
 """Word sensitivity against context length: cells, their summary, fitted exponents."""
 
-import csv
-import io
 import json
 import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from wordsway.encoders.encode import encode
 from wordsway.errors import InputError, TextWarning
 from wordsway.files import write_text
 from wordsway.maps.named import named_map
+from wordsway.runlog import RunLog, write_table
 from wordsway.seeds import stream
 from wordsway.sensitivity import word_sensitivity
 from wordsway.tokens import Tokens, check_size, synthetic_tokens
@@ -135,8 +134,8 @@ def curve(
     """Measure a plan. With `out`, every cell is written to out/cells.csv as soon as it is known, and cells that are
     there already are not measured again, so a run that was stopped goes on where it was. `progress` gets (done,
     all, next)."""
-    log = _Log(Path(out), plan) if out is not None else None
-    known = log.read() if log else {}
+    log = RunLog(Path(out), plan, Cell, "cells.csv", "curve") if out is not None else None
+    known = {(cell.map, cell.d, cell.n, cell.trial): cell for cell in log.read()} if log else {}
     wanted = list(plan.cells())
     texts = _texts(plan) if plan.data is not None and any(key not in known for key in wanted) else None
     found: list[Cell] = []
@@ -147,13 +146,14 @@ def curve(
         if cell is None:
             cell = _measure(plan, texts, *key)
             if log:
-                log.append(cell)
+                log.append([cell])
         found.append(cell)
     if progress:
         progress(len(wanted), len(wanted), "")
     result = Curve(plan, tuple(found), tuple(_points(plan, found)), tuple(_fits(plan, found)))
     if log:
-        log.finish(result)
+        write_table(log.folder / "curve.csv", Point, result.points)
+        write_text(log.folder / "fits.json", json.dumps([asdict(fit) for fit in result.fits], indent=1) + "\n")
     return result
 
 
@@ -253,61 +253,3 @@ def fit_exponent(n: Sequence[int], values: Sequence[float]) -> tuple[float | Non
         return float(fit.slope), None, None
     half = float(t.ppf(0.975, len(n) - 2)) * float(fit.stderr)
     return float(fit.slope), float(fit.slope) - half, float(fit.slope) + half
-
-
-class _Log:
-    """A folder with plan.json, cells.csv (append only) and, at the end, the summary."""
-
-    def __init__(self, folder: Path, plan: CurvePlan) -> None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from None
-        self.folder, self.cells = folder, folder / "cells.csv"
-        text = json.dumps(asdict(plan), indent=1) + "\n"
-        plan_file = folder / "plan.json"
-        if not plan_file.exists() or not self.read():  # a plan of which nothing was measured holds no one up
-            write_text(plan_file, text)
-        elif plan_file.read_text(encoding="utf-8") != text:
-            raise InputError(
-                f"{str(folder)!r} holds another curve (see its plan.json); choose another folder for this one"
-            )
-
-    def read(self) -> dict[tuple[str, int, int, int], Cell]:
-        if not self.cells.exists():
-            write_text(self.cells, ",".join(field.name for field in fields(Cell)) + "\n")
-            return {}
-        text = self.cells.read_text(encoding="utf-8")
-        if not text.endswith("\n"):  # the last line was being written when the run was killed
-            text = text[: text.rfind("\n") + 1]
-            write_text(self.cells, text)
-        found = {}
-        for row in csv.DictReader(io.StringIO(text)):
-            upper = float(row["upper"]) if row["upper"] else None
-            numbers = (
-                float(row["lower"]),
-                upper,
-                float(row["random_mean"]),
-                int(row["evaluations"]),
-                float(row["seconds"]),
-            )
-            cell = Cell(row["map"], int(row["d"]), int(row["n"]), int(row["trial"]), *numbers)
-            found[cell.map, cell.d, cell.n, cell.trial] = cell
-        return found
-
-    def append(self, cell: Cell) -> None:
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow("" if v is None else v for v in asdict(cell).values())
-        with open(self.cells, "a", encoding="utf-8") as file:
-            file.write(line.getvalue())
-            file.flush()
-            os.fsync(file.fileno())
-
-    def finish(self, result: Curve) -> None:
-        line = io.StringIO()
-        writer = csv.writer(line, lineterminator="\n")
-        writer.writerow(field.name for field in fields(Point))
-        writer.writerows(("" if v is None else v for v in asdict(point).values()) for point in result.points)
-        write_text(self.folder / "curve.csv", line.getvalue())
-        fits = [asdict(fit) for fit in result.fits]
-        write_text(self.folder / "fits.json", json.dumps(fits, indent=1) + "\n")

@@ -9,6 +9,10 @@ class TextWarning(UserWarning):
     """Something about a text that a reader of the numbers should know: it was cropped, or has unknown words."""
 
 
+class RankWarning(UserWarning):
+    """Training features that depend on each other, so that the labels may not be interpolated exactly."""
+
+
 def one_line(error: BaseException, most: int = 300) -> str:
     """Another library's error as part of a message: on one line, and not too long."""
     text = " ".join(str(error).split()) or type(error).__name__

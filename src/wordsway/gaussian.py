@@ -155,7 +155,7 @@ class Lazy(Gaussian):
 
     def to_dense(self) -> Float[Tensor, "rows cols"]:
         if self._dense is None:
-            self.budget.charge(self.rows * self.cols * self.dtype.itemsize)
+            self.budget.charge(self.bytes_whole)
             p, gp = self._inputs.known
             q, qg = self._outputs.known
             fresh = self._fresh("rest", 0, (self.rows, self.cols))
@@ -167,6 +167,15 @@ class Lazy(Gaussian):
         """Take G u = answer as known for orthonormal inputs, before any query was made."""
         assert self._inputs.asked == self._outputs.asked == 0, "condition() comes before the first query"
         self._append(self._inputs, inputs.to(self.device, self.dtype), answers.to(self.device, self.dtype))
+
+    @property
+    def settled(self) -> bool:
+        """Whether all of it is known, so that questions cost no memory any more."""
+        return self._dense is not None
+
+    @property
+    def bytes_whole(self) -> int:
+        return self.rows * self.cols * self.dtype.itemsize
 
     @property
     def bytes_per_query(self) -> int:

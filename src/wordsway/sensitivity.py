@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -15,7 +15,7 @@ from wordsway.certificates import Certificate, certify
 from wordsway.constraints import Ball, Sphere
 from wordsway.devices import find_device, find_dtype
 from wordsway.errors import InputError, TooLargeError
-from wordsway.maps.base import FeatureMap, PlainMap, View, moved
+from wordsway.maps.base import FeatureMap, View, as_map, moved
 from wordsway.memory import fits
 from wordsway.result import Sensitivity, TokenSensitivity, summarize
 from wordsway.search.ascent import Ascent, maximize, suited
@@ -57,7 +57,7 @@ def word_sensitivity(
     together within one ball of the largest of their radii.
     """
     began = time.perf_counter()
-    phi = _as_map(phi)
+    phi = as_map(phi)
     encoded = X if isinstance(X, Tokens) else None
     text = as_text(X)
     phi.check(text)
@@ -112,7 +112,7 @@ def word_sensitivity(
 
 def change(phi: FeatureMap | Callable[[Tensor], Tensor], X: Any, X2: Any) -> float:
     """norm(phi(X2) - phi(X)) / norm(phi(X)): how much a given substitution changes the features."""
-    phi = _as_map(phi)
+    phi = as_map(phi)
     before, after = as_text(X), as_text(X2, "X2")
     if before.shape != after.shape:
         raise InputError(f"X and X2 must have one shape, got {tuple(before.shape)} and {tuple(after.shape)}")
@@ -244,13 +244,3 @@ class _Job:
         with torch.no_grad():
             parts = [view.sq_norm(part).to("cpu", torch.float64) for part in deltas.split(size)] if draws else []
         return torch.cat([*parts, torch.empty(0, dtype=torch.float64)]).sqrt() / view.base_norm
-
-
-def _as_map(phi: Any) -> FeatureMap:
-    if isinstance(phi, FeatureMap):
-        return phi
-    if hasattr(phi, "sample"):
-        raise InputError(f"{phi!r} is a recipe without weights; call its sample(...) first")
-    if not callable(phi):
-        raise InputError(f"phi must be a feature map or a function of a text, got {type(phi).__name__}")
-    return PlainMap(cast(Callable[[Tensor], Tensor], phi))

@@ -2,9 +2,10 @@
 
 from wordsway.cli.common import app
 from wordsway.cli.curve import curve
+from wordsway.cli.generalize import generalize
 from wordsway.cli.measure import measure
 
-__all__ = ["app", "curve", "main", "measure"]
+__all__ = ["app", "curve", "generalize", "main", "measure"]
 
 
 def main() -> None:

@@ -79,6 +79,18 @@ def whole_numbers(text: str, option: str) -> list[int]:
         raise InputError(f"{option} takes whole numbers, by commas, got {text!r}") from None
 
 
+def numbers_of(text: str, option: str) -> list[float]:
+    """The same, with a fraction."""
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise InputError(f"{option} takes numbers, by commas, got {text!r}") from None
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 

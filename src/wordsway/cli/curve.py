@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordsway.cli.common import Debug, Depth, Json, Seed, app, number, one_line_errors, whole_numbers
+from wordsway.cli.common import Debug, Depth, Json, Seed, app, names_of, number, one_line_errors, whole_numbers
 
 if TYPE_CHECKING:
     from wordsway.curves import Curve
@@ -41,9 +41,8 @@ def curve(
         from wordsway.curves import curve as measure_curve
         from wordsway.progress import progress_bar
 
-        names = tuple(name.strip() for name in map.split(",") if name.strip())
         lengths, sizes = whole_numbers(n, "--n"), whole_numbers(d, "--d")
-        plan = CurvePlan(names, tuple(lengths), tuple(sizes), trials, seed, depth, token, data, encoder, layer)
+        plan = CurvePlan(names_of(map), tuple(lengths), tuple(sizes), trials, seed, depth, token, data, encoder, layer)
         with progress_bar(not as_json) as update:
             result = measure_curve(plan, out, update)
         if out is not None:

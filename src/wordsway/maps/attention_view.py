@@ -11,16 +11,15 @@ formulas above they are switched off by a pooled logit so high that they give no
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from wordsway.devices import precise
+from wordsway.maps import one_token
 from wordsway.maps.base import Probe, View
 from wordsway.maps.scores import Score
 
@@ -84,7 +83,7 @@ class AttentionView(View):
 
     @cached_property
     def _single(self) -> Callable[[Tensor], Tensor]:
-        evaluate = one_token([self])
+        evaluate = one_token.sq_norms([self])
         return lambda delta: evaluate(delta[None])[0]
 
     def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
@@ -105,6 +104,8 @@ class AttentionView(View):
         return rows.index_add(-2, self._index, fresh).flatten(-2)
 
     def probe(self, targets: Float[Tensor, "q features"]) -> Probe:
+        if len(self.tokens) == 1:
+            return one_token.probe(self, targets)
         rows = targets.to(self.device, self.dtype).unflatten(-1, tuple(self.X.shape))  # shape: (q, j, d)
         offsets = self._x @ rows.mT - (rows * self._rest).sum(-1)[:, None]  # (x_k - r_j) . target_j, shape: (q, k, j)
 
@@ -192,84 +193,3 @@ def _moved_weights(score: Score, pooled: Tensor, logits: Tensor) -> Tensor:
     if logits.shape[-1] == 1:
         return score.share(pooled[..., None], logits)
     return score.normalize(torch.cat([pooled[..., None].expand_as(logits[..., :1]), logits], -1))[..., 1:]
-
-
-@dataclass(frozen=True)
-class _Pack:
-    """g views of one text, with one moved token each, side by side."""
-
-    text: Text
-    pooled: Float[Tensor, "g 1 j"]
-    logits: Float[Tensor, "g 1 j"]
-    old: Float[Tensor, "g 1 j"]
-    gram: Float[Tensor, "g 1 j"]
-    rest: Float[Tensor, "g j d"]
-    x: Float[Tensor, "g 1 d"]
-    row_logits: Float[Tensor, "g 1 j"]
-    row: Float[Tensor, "g 1 d"]
-    own: Float[Tensor, "g 1 j"]  # 1 at the moved token, else 0
-
-
-def one_token(views: Sequence[AttentionView]) -> Callable[[Tensor], Tensor]:
-    """The function (g, *batch, 1, d) -> (g, *batch), squared changes for g views of one text that each move one
-    token."""
-
-    def stack(name: str) -> Tensor:
-        return torch.stack([getattr(view, name) for view in views])
-
-    text = views[0].text
-    own = torch.nn.functional.one_hot(stack("_index"), len(text.X)).to(text.dtype)
-    pack = _Pack(
-        text=text,
-        pooled=stack("_pooled")[:, None],
-        logits=stack("_logits"),
-        old=stack("_old"),
-        gram=stack("_gram")[:, 0],
-        rest=stack("_rest"),
-        x=stack("_x"),
-        row_logits=stack("_row_logits"),
-        row=stack("_moved_rows"),
-        own=own,
-    )
-    return lambda delta: _OneToken.apply(delta, pack)  # pyright: ignore[reportReturnType]
-
-
-class _OneToken(torch.autograd.Function):
-    """The squared change with its gradient by hand and in the same pass: a search evaluates little else, and for it the
-    bookkeeping of automatic differentiation costs more than the arithmetic."""
-
-    @staticmethod
-    def forward(ctx, delta: Tensor, pack: _Pack) -> Tensor:
-        text, score = pack.text, pack.text.score
-        batch = delta.reshape(len(pack.x), -1, delta.shape[-1])  # shape: (g, b, d)
-        s, to_keys, dW = (batch @ text.linear).split(text.sizes, -1)
-        logits = pack.logits + s
-        w = score.share(pack.pooled, logits)
-        e = w - pack.old
-        we = w * e
-        dd = batch.square().sum(-1, keepdim=True)
-        q = (batch * pack.x).sum(-1, keepdim=True) - batch @ pack.rest.mT
-        both = (s * pack.own).sum(-1, keepdim=True) + (dW * batch).sum(-1, keepdim=True)
-        row_logits = pack.row_logits + to_keys + both * pack.own
-        weights = score.normalize(row_logits)
-        self_weight = (weights * pack.own).sum(-1, keepdim=True)
-        row = weights @ text.X_cast + self_weight * batch - pack.row
-        ww = w.square().sum(-1, keepdim=True)
-        total = (ww * dd).squeeze(-1) + (2 * we * q + e.square() * pack.gram).sum(-1) + row.square().sum(-1)
-
-        if ctx.needs_input_grad[0]:
-            ds = score.share_slope(pack.pooled, logits, w) * (2 * w * dd + 2 * (w + e) * q + 2 * e * pack.gram)
-            dweights = 2 * (row @ text.X_cast.T + (row * batch).sum(-1, keepdim=True) * pack.own)
-            dlogits = score.pull_back(row_logits, weights, dweights)
-            dboth = (dlogits * pack.own).sum(-1, keepdim=True)
-            gradient = torch.cat([ds + dboth * pack.own, dlogits, dboth * batch], -1) @ text.linear.T
-            gradient += 2 * (we.sum(-1, keepdim=True) * pack.x - we @ pack.rest)
-            gradient += 2 * ww * batch + dboth * dW + 2 * self_weight * row
-            ctx.save_for_backward(gradient.reshape(delta.shape))
-        return total.reshape(delta.shape[:-2])
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, *grads: Tensor) -> tuple[Tensor, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        (gradient,) = ctx.saved_tensors
-        return grads[0][..., None, None] * gradient, None

@@ -6,7 +6,7 @@ flattened to one axis.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from jaxtyping import Float
@@ -49,6 +49,9 @@ class View(ABC):
         """How many more deltas (with a gradient) the view can take; None for no limit."""
         return None
 
+    def settle(self) -> None:  # noqa: B027
+        """Get ready for long or many searches: reveal now what they would reveal bit by bit, where that fits."""
+
     @property
     def bytes_per_evaluation(self) -> int:
         """A rough size of what one delta of a batch needs while it is evaluated."""
@@ -74,6 +77,10 @@ class FeatureMap(ABC):
     @abstractmethod
     def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
         """phi(X), by the plain definition."""
+
+    def features(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b features"]:
+        """phi of many texts of one length, flattened. They are asked of a map that remembers in their order."""
+        return torch.stack([self(text).flatten() for text in texts])
 
     @abstractmethod
     def view(
@@ -134,7 +141,8 @@ class PlainView(View):
         return self.change(delta).square().sum(-1)
 
     def probe(self, targets: Float[Tensor, "q features"]) -> Probe:
-        return lambda delta: self.change(delta) @ targets.T
+        fixed = targets.to(self.device, self.dtype)
+        return lambda delta: self.change(delta).to(self.dtype) @ fixed.T  # a function may not keep the dtype
 
     def change(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch features"]:
         texts = moved(self.X, self.tokens, delta)
@@ -165,3 +173,14 @@ class PlainMap(FeatureMap):
 
     def config(self) -> dict[str, Any]:
         return {"map": self.name}
+
+
+def as_map(phi: Any) -> FeatureMap:
+    """A feature map as it is; any other function of a text as a plain map."""
+    if isinstance(phi, FeatureMap):
+        return phi
+    if hasattr(phi, "sample"):
+        raise InputError(f"{phi!r} is a recipe without weights; call its sample(...) first")
+    if not callable(phi):
+        raise InputError(f"phi must be a feature map or a function of a text, got {type(phi).__name__}")
+    return PlainMap(cast(Callable[[Tensor], Tensor], phi))

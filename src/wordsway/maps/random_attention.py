@@ -10,12 +10,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wordsway.errors import InputError
-from wordsway.maps import scores
-from wordsway.maps.attention_view import ROW_BLOCK, AttentionView, Text, one_token
+from wordsway.maps import one_token, scores
+from wordsway.maps.attention_view import ROW_BLOCK, AttentionView, Text
 from wordsway.maps.base import FeatureMap, View
 from wordsway.memory import require
 from wordsway.seeds import normal
 from wordsway.tokens import check_size, check_tokens
+
+_FEATURE_BLOCK = 2**20  # numbers in the texts whose features are computed together: few enough to stay in cache
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,18 @@ class Attention(FeatureMap):
         blocks = queries.split(max(1, ROW_BLOCK // n))
         return torch.cat([self.score.normalize(block @ X.T) @ X for block in blocks])
 
+    def features(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b nd"]:
+        n, d = texts.shape[1:]
+        if n * n > ROW_BLOCK or not len(texts):
+            return super().features(texts)
+        self.check(texts[0])
+        W = self.W.to(texts.device, texts.dtype) * self.scale
+        found = texts.new_empty(len(texts), n * d)
+        size = max(1, _FEATURE_BLOCK // (n * d))
+        for rows, out in zip(texts.split(size), found.split(size), strict=True):
+            torch.matmul(self.score.normalize(rows @ W @ rows.mT), rows, out=out.view_as(rows))
+        return found
+
     def plain_bytes(self, n: int, d: int) -> float:
         return 8.0 * (6 * n * d + 4 * min(n * n, ROW_BLOCK + n) + d * d)
 
@@ -90,7 +104,7 @@ class Attention(FeatureMap):
 
     def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
         alike = [view for view in views if isinstance(view, AttentionView) and len(view.tokens) == 1]
-        return one_token(alike) if len(alike) == len(views) else super().sq_norms(views)
+        return one_token.sq_norms(alike) if len(alike) == len(views) else super().sq_norms(views)
 
     def _prepared(self, X: Float[Tensor, "n d"], device: torch.device, dtype: torch.dtype) -> Text:
         """What all tokens' views of a text share. The last one is kept, for as long as X is not written to."""

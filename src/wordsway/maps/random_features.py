@@ -120,6 +120,11 @@ class FeatureNetwork(FeatureMap):
         self.check(X)
         return self.activation(self.preactivations(X)[-1]).to(X.device, X.dtype)
 
+    def features(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b k"]:
+        if len(texts):
+            self.check(texts[0])
+        return self.activation(self._layers(texts)[-1]).to(texts.device, texts.dtype)
+
     def check(self, X: Float[Tensor, "n d"]) -> None:
         super().check(X)
         if X.numel() != self.first.cols:
@@ -131,12 +136,16 @@ class FeatureNetwork(FeatureMap):
         """g_1 ... g_L for a whole text, in float64 on the CPU. The last text's are kept until it is written to."""
         if self._last is not None and self._last[0] is X and self._last[1] == X._version:
             return self._last[2]
-        found = [self.first.texts(X[None].detach())[0]]
+        found = [rows[0] for rows in self._layers(X[None])]
+        self._last = (X, X._version, found)
+        return found
+
+    def _layers(self, texts: Float[Tensor, "b n d"]) -> list[Float[Tensor, "b _"]]:
+        found = [self.first.texts(texts.detach())]
         for layer in self.hidden:
             dtype = torch.float64 if precise(layer.device) == layer.device else torch.float32
             output = layer.mm(self.activation(found[-1]).to(layer.device, dtype))
             found.append(output.to("cpu", torch.float64))
-        self._last = (X, X._version, found)
         return found
 
     def view(
@@ -215,16 +224,25 @@ class FeatureView(View):
         return self.change(delta).square().sum(-1)
 
     def probe(self, targets: Float[Tensor, "q features"]) -> Probe:
-        return lambda delta: self.change(delta) @ targets.T
+        fixed = targets.to(self.device, self.dtype)
+        return lambda delta: self.change(delta) @ fixed.T
 
     @property
     def evaluations_left(self) -> int | None:
         budget = self.phi.budget
-        if budget is None:
+        lazy = [layer for layer in (*self.blocks, *self.phi.hidden) if isinstance(layer, Lazy) and not layer.settled]
+        if budget is None or not lazy:
             return None
-        lazy = [*self.blocks, *self.phi.hidden]
-        cost = sum(2 * layer.bytes_per_query for layer in lazy if isinstance(layer, Lazy))
+        cost = sum(2 * layer.bytes_per_query for layer in lazy)
         return max(0, (budget.limit - budget.used) // cost)
+
+    def settle(self) -> None:
+        """Whole blocks of the moved tokens, where they take at most half of what the map may still keep."""
+        lazy = [block for block in self.blocks if isinstance(block, Lazy) and not block.settled]
+        budget = self.phi.budget
+        if budget is not None and sum(block.bytes_whole for block in lazy) <= (budget.limit - budget.used) / 2:
+            for block in lazy:
+                block.to_dense()
 
     @property
     def bytes_per_evaluation(self) -> int:

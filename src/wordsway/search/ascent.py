@@ -79,10 +79,11 @@ def maximize(
     seed: int,
     ascent: Ascent | None = None,
     guesses: Float[Tensor, "g s m d"] | None = None,
+    enough: float | None = None,
 ) -> list[Found]:
     """For each view, the largest `objective` over the region that the ascent finds: a lower bound of the supremum,
     never more. The objective takes deltas of all views at once; views do not influence each other. `guesses` are
-    directions to start from before all others."""
+    directions to start from before all others. The search ends when every view has reached `enough`, if given."""
     ascent = ascent or suited(views[0])
     count = min(ascent.starts, max(1, ascent.budget // 3))
     e, evaluations = start_points(views, objective, region, seed, count, guesses)
@@ -101,6 +102,8 @@ def maximize(
         evaluations += e.shape[1]
         better = value > best
         best, best_e = torch.where(better, value, best), torch.where(better[..., None], e, best_e)
+        if enough is not None and bool((best.amax(1) >= enough).all()):
+            break
         mean = ascent.momentum * _tangent(mean, e) + _unit(tangent)
         angle = ascent.first_angle * (ascent.last_angle / ascent.first_angle) ** (step / max(1, race + rest - 1))
         turn = torch.tensor(angle, dtype=e.dtype)

@@ -1,0 +1,158 @@
+"""`wordsway generalize`: can a model learn that one word flipped the meaning?"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wordsway.cli.common import Debug, Depth, Json, Seed, app, names_of, number, numbers_of, one_line_errors
+from wordsway.cli.common import whole_numbers as whole
+from wordsway.errors import InputError
+
+if TYPE_CHECKING:
+    from wordsway.flips import FlipPlan, Flips
+
+
+@app.command()
+def generalize(
+    map: Annotated[str, typer.Option("--map", help="Maps, by commas: rf, drf, raf, relu-raf.")] = "rf,raf,relu-raf",
+    n: Annotated[str, typer.Option("--n", help="Context lengths, by commas.")] = "40",
+    train_size: Annotated[str, typer.Option(help="Numbers of training texts, by commas.")] = "100,400",
+    training: Annotated[str, typer.Option(help="finetune, retrain or both.")] = "both",
+    objective: Annotated[
+        str, typer.Option(help="What the move minimises, by commas: align, error, penalized.")
+    ] = "align,error",
+    penalty: Annotated[str, typer.Option(help="For the objective penalized, by commas.")] = "0.1",
+    trials: Annotated[int, typer.Option(min=1, help="Texts and weights to draw; each is a point.")] = 10,
+    d: Annotated[
+        str | None,
+        typer.Option("--d", help="Embedding sizes, by commas; unless given, the encoder's, or 384 of Gaussian texts."),
+    ] = None,
+    depth: Depth = None,
+    token: Annotated[
+        int | None, typer.Option(min=0, help="The token that moves; unless given, the first that is not special.")
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="Labelled texts: imdb, sample, a file, an aclImdb folder or a hub id. Else Gaussian texts with labels "
+            "from a linear rule."
+        ),
+    ] = None,
+    encoder: Annotated[str, typer.Option(help="With --data: minilm, a hub id or a folder.")] = "minilm",
+    layer: Annotated[int, typer.Option(min=0, help="With --data: the hidden state to embed with.")] = 0,
+    shorter_than: Annotated[
+        int | None, typer.Option(min=2, help="With --data: only texts of fewer tokens (the paper: 240).")
+    ] = None,
+    seed: Seed = 0,
+    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for CSV, PNG and PDF; a run that was stopped goes on from there."),
+    ] = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Can a model learn that one word flipped the meaning?
+
+    Trains on labelled texts, shows the model one more, then asks for its error on that text with one word moved and the
+    label flipped. Random features cannot get below (2 - gamma)^2, where gamma is how far the two texts were told apart
+    before; attention can.
+    """
+    with one_line_errors(debug):
+        if data is None and (encoder != "minilm" or layer or shorter_than is not None):
+            raise InputError("--encoder, --layer and --shorter-than are about real texts; name some with --data")
+        if training != "both" and "both" in training:
+            raise InputError("--training both is alone; else finetune, retrain or finetune,retrain")
+        from wordsway.flips import FlipPlan
+        from wordsway.flips import generalize as run
+        from wordsway.generalization import TRAININGS
+        from wordsway.progress import progress_bar
+
+        widths: tuple[int | None, ...] = (None,) if data is not None else (384,)
+        plan = FlipPlan(
+            maps=names_of(map),
+            n=tuple(whole(n, "--n")),
+            train_sizes=tuple(whole(train_size, "--train-size")),
+            trainings=TRAININGS if training == "both" else names_of(training),
+            objectives=names_of(objective),
+            penalties=tuple(numbers_of(penalty, "--penalty")),
+            trials=trials,
+            d=widths if d is None else tuple(whole(d, "--d")),
+            seed=seed,
+            depth=depth,
+            token=token,
+            data=data,
+            encoder=encoder,
+            layer=layer,
+            shorter_than=shorter_than,
+        )
+        with progress_bar(not as_json) as update:
+            result = run(plan, out, update, device)
+        paths: list[Path] = []
+        if out is not None:
+            from wordsway.plots import plot_flips, save_figure
+
+            for name in plan.maps:
+                paths += save_figure(plot_flips(result, name), out, f"flips-{name}")
+            paths += [out / "summary.csv", out / "points.csv"]
+        if as_json:
+            print(json.dumps(result.to_dict(), allow_nan=False))
+        else:
+            _show(result)
+            if paths:
+                print("written: " + ", ".join(str(path) for path in paths))
+
+
+def _show(result: "Flips") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    console.print(_heading(result.plan, result.points[0].d), soft_wrap=True, highlight=False)
+    table = Table(box=None, padding=(0, 1))
+    several = len(result.plan.d) > 1
+    headings = (
+        "map",
+        *(("d",) if several else ()),
+        "n",
+        "N",
+        "training",
+        "objective",
+        "gamma",
+        "Err",
+        "F",
+        "below half",
+    )
+    for heading in headings:
+        left = heading in ("map", "training", "objective")
+        table.add_column(heading, no_wrap=True, justify="left" if left else "right")
+    for g in result.groups:
+        objective = g.objective if g.penalty is None else f"{g.objective} {g.penalty:g}"
+        width = (str(g.d),) if several else ()
+        row = (*width, str(g.n), str(g.train_size), g.training, objective)
+        share = f"{g.below} of {g.close}" if g.close else "-"
+        table.add_row(g.map, *row, number(g.gamma), number(g.err), number(g.alignment), share)
+    console.print(table)
+    console.print(
+        "gamma, Err, F: medians over trials. below half: of the points with gamma < 0.5, those with Err under half of "
+        "(2 - gamma)^2.",
+        highlight=False,
+    )
+    short = [p for p in result.points if p.rank < p.train_size]
+    if short:
+        worst = max(short, key=lambda p: p.residual)
+        console.print(
+            f"note: {len(short)} of {len(result.points)} points are from training features that depend on each other "
+            f"(rank {worst.rank} of {worst.train_size}; labels missed by up to {worst.residual:.2g})",
+            soft_wrap=True,
+            highlight=False,
+        )
+
+
+def _heading(plan: "FlipPlan", d: int) -> str:
+    source = "Gaussian texts" if plan.data is None else f"{plan.data}, encoder {plan.encoder} layer {plan.layer}"
+    token = "first that is not special" if plan.token is None else str(plan.token)
+    width = "" if len(plan.d) > 1 else f", d={d}"
+    return f"{source}{width}, token: {token}, {plan.trials} trials, seed={plan.seed}"

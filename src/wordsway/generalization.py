@@ -1,0 +1,378 @@
+"""Can a model learn that one word flipped the meaning? Train, see one more pair, and ask about the text whose one word
+changed and whose label is the opposite.
+
+Notation: f(X, theta) = phi(X) . theta; theta* interpolates N texts (`readout`). Then (X, y) arrives, and training on it
+gives theta_f (gradient descent on the pair alone, from theta*) or theta_r (the interpolator of all N + 1). Both are
+    theta* + t (y - f(X, theta*)) / |t|^2,
+with t = phi(X) or its part orthogonal to the N training features. So for the moved text X' = X^i(delta)
+    f(X', theta_f/r) = f(X', theta*) + F (y - f(X, theta*)),    F = phi(X') . t / |t|^2,
+and all that a search has to know of delta is the change of the features along two fixed vectors, t and theta*.
+"""
+
+import math
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from wordsway.constraints import Ball
+from wordsway.devices import find_device, find_dtype, precise
+from wordsway.errors import InputError, RankWarning, TooLargeError
+from wordsway.maps.base import FeatureMap, Probe, View, as_map, moved
+from wordsway.memory import fits, require
+from wordsway.readout import CUTOFF, Readout
+from wordsway.search.ascent import maximize, suited
+from wordsway.search.polish import polish
+from wordsway.tokens import Tokens, as_text, check_size, check_tokens
+from wordsway.words import radii_of
+
+Training = Literal["finetune", "retrain"]
+Aim = Literal["align", "error", "penalized"]
+TRAININGS: tuple[str, ...] = get_args(Training)
+AIMS: tuple[str, ...] = get_args(Aim)
+_NEAR_ZERO = 1e-3  # from where a descent goes on to zero by itself
+_POLISH, _LAST_DIGITS = 40, 10  # steps of that descent, in the search's precision and then in float64
+
+
+@dataclass(frozen=True, eq=False)
+class Flip:
+    """What became of one text whose word was moved by `delta` and whose label was flipped to -y.
+
+    before     f(X, theta*): the text, before the pair (X, y) was seen
+    moved      f(X', theta*): the moved text, before
+    after      f(X', theta_f/r): the moved text, after training on (X, y)
+    gamma      |moved - before|: how well the two texts were told apart before
+    alignment  F, 1 where the moved text has to follow the text
+    err        (after - (-y))^2; at F = 1 it is at least `bound` = max(0, 2 - gamma)^2
+    value      what the search minimised (`objective`) at `delta`: the least there is may be smaller
+    """
+
+    gamma: float
+    err: float
+    alignment: float
+    bound: float
+    before: float
+    moved: float
+    after: float
+    y: int
+    delta: Tensor
+    token: int
+    radius: float
+    training: str
+    objective: str
+    penalty: float | None
+    value: float
+    evaluations: int
+    checked: str
+    seed: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        fields = {name: value for name, value in vars(self).items() if name != "delta"}
+        return {**fields, "delta": self.delta.tolist()}
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """A text with a token that moves, as all questions about it share it."""
+
+    text: Float[Tensor, "n d"]
+    token: int
+    base: Float[Tensor, " k"]  # phi(X)
+    before: float
+    view: View
+    exact: View  # the same in float64, where the device has that
+    targets: dict[str, Tensor]  # by training: the direction in which it moves theta
+
+
+class Generalization:
+    """The minimum-norm interpolator theta* of N labelled texts on the features of a map, and what one more pair does.
+
+    `train` are texts of one length (encoded, arrays, or one array (N, n, d)), `labels` are +1 and -1. Training features
+    whose Gram matrix has eigenvalues of at most `cutoff` times the largest are dependent: theta* is then the smallest
+    least-squares solution, and a RankWarning says by how much it misses the labels. `rank`, `residual` and `condition`
+    are there in any case, and `seconds` says where time went.
+    """
+
+    def __init__(
+        self,
+        phi: FeatureMap | Callable[[Tensor], Tensor],
+        train: Any,
+        labels: Any,
+        *,
+        cutoff: float = CUTOFF,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype | str = torch.float32,
+    ) -> None:
+        self.phi = as_map(phi)
+        if isinstance(cutoff, bool) or not isinstance(cutoff, int | float) or not 0 < cutoff < 1:
+            raise InputError(f"cutoff must be a number between 0 and 1, got {cutoff!r}")
+        texts = stack_texts(train)
+        Y = check_labels(labels, len(texts))
+        self.n, self.d = texts.shape[1:]
+        self.phi.check(texts[0])
+        self.device, self.dtype = find_device(device), find_dtype(dtype)
+        began = time.perf_counter()
+        require(16.0 * texts.numel(), f"the features of {len(texts)} texts", "use fewer or shorter texts")
+        place = torch.device("cpu") if self.phi.remembers else precise(self.device)
+        features = self.phi.features(texts.to(place))
+        featured = time.perf_counter()
+        self.readout = Readout.fit(features, Y.to(features), cutoff)
+        self.seconds = {
+            "features": featured - began,
+            "gram": self.readout.gram_seconds,
+            "solve": self.readout.solve_seconds,
+        }
+        self._last: _Case | None = None
+        if self.rank < len(texts):
+            warnings.warn(
+                f"the features of the {len(texts)} training texts have rank {self.rank} (cut-off {cutoff:g}); the "
+                f"smallest least-squares solution misses the labels by up to {self.residual:.2g}",
+                RankWarning,
+                stacklevel=2,
+            )
+
+    @property
+    def theta(self) -> Float[Tensor, " k"]:
+        return self.readout.theta
+
+    @property
+    def rank(self) -> int:
+        return self.readout.rank
+
+    @property
+    def residual(self) -> float:
+        return self.readout.residual
+
+    @property
+    def condition(self) -> float:
+        return self.readout.condition
+
+    def __repr__(self) -> str:
+        N, k = self.readout.features.shape
+        return f"Generalization({self.phi.config()['map']}, N={N}, n={self.n}, d={self.d}, {k} features)"
+
+    def predict(self, X: Any, theta: Float[Tensor, " k"] | None = None) -> float:
+        """f(X, theta), by default with theta*."""
+        return float(self._features(self._text(X)) @ (self.theta if theta is None else theta))
+
+    def trained(self, X: Any, y: int, training: Training | str) -> Float[Tensor, " k"]:
+        """theta_f or theta_r: the parameters after the pair (X, y) was seen."""
+        base = self._features(self._text(X))
+        target = self._target(base, _choice(training, TRAININGS, "training"))
+        return self.theta + target * (_label(y) - base @ self.theta) / target.square().sum()
+
+    def flip(
+        self,
+        X: Any,
+        y: int,
+        token: int = 0,
+        *,
+        training: Training | str = "finetune",
+        objective: Aim | str = "align",
+        penalty: float = 0.1,
+        seed: int = 0,
+        radius: float | None = None,
+    ) -> Flip:
+        """Train on (X, y), then look for the move of one token, within its ball, that lets the model follow the flip.
+
+        `objective` is what the move minimises: "align" (F + 1)^2, "error" Err, "penalized" Err + penalty
+        (f(X', theta*) - f(X, theta*))^2. `radius` is sqrt(d) unless given, or the token's own norm for `Tokens` that
+        were not normalised. What was found is evaluated again in float64.
+        """
+        began = time.perf_counter()
+        training = _choice(training, TRAININGS, "training")
+        aim = _choice(objective, AIMS, "objective")
+        if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty < math.inf:
+            raise InputError(f"penalty must be a number of at least 0, got {penalty!r}")
+        y, seed = _label(y), check_size(seed, "seed", least=0)
+        text = self._text(X)
+        (token,) = check_tokens([token], self.n)
+        reach = radii_of(radius, text, own_norms=isinstance(X, Tokens) and not X.normalized)[token]
+        case = self._case(text, token)
+        if training not in case.targets:
+            case.targets[training] = self._target(case.base, training)
+        target = case.targets[training]
+        question = _Question(case.before, y, aim, float(penalty))
+        targets = torch.stack([target / target.square().sum(), self.theta])
+
+        region = Ball(reach, 1, self.d)
+        ascent = suited(case.view)
+        if (case.view.evaluations_left or math.inf) < ascent.budget:
+            raise TooLargeError(
+                "a search would reveal more weights than the lazy map may keep; sample it with a larger memory_limit=, "
+                "or train on fewer texts"
+            )
+        gain = question.gain(case.view.probe(targets))
+        found = maximize([case.view], gain, region, seed, ascent, enough=-_NEAR_ZERO)[0]
+        delta, evaluations = found.delta, found.evaluations
+        for view, steps in ((case.view, _POLISH), (case.exact, _LAST_DIGITS)):
+            left = view.evaluations_left
+            steps = steps if left is None else min(steps, left // 3)  # a step takes one or two evaluations
+            gain = question.gain(view.probe(targets))
+            delta, polished = polish(gain, region, delta.to(view.device, view.dtype), steps)
+            evaluations += polished
+        delta = region.project(delta.to("cpu", torch.float64))
+        change, checked = self._change(case, delta)
+        inner = (targets @ change).to("cpu", torch.float64)
+        alignment, told, after = (float(value) for value in question.outcome(inner))
+        return Flip(
+            gamma=abs(told),
+            err=(after + y) ** 2,
+            alignment=alignment,
+            bound=max(0.0, 2 - abs(told)) ** 2,
+            before=case.before,
+            moved=case.before + told,
+            after=after,
+            y=y,
+            delta=delta[0],
+            token=token,
+            radius=reach,
+            training=training,
+            objective=aim,
+            penalty=float(penalty) if aim == "penalized" else None,
+            value=float(question.squares(inner)),
+            evaluations=evaluations,
+            checked=checked,
+            seed=seed,
+            seconds=time.perf_counter() - began,
+        )
+
+    def _text(self, X: Any) -> Float[Tensor, "n d"]:
+        text = as_text(X)
+        if text.shape != (self.n, self.d):
+            raise InputError(
+                f"X has shape {tuple(text.shape)}, but the training texts have shape {(self.n, self.d)}; "
+                "crop or choose it to be as long as they are"
+            )
+        return text
+
+    def _features(self, text: Float[Tensor, "n d"]) -> Float[Tensor, " k"]:
+        place = self.readout.features.device
+        return self.phi(text.to(place)).flatten().to(self.readout.features)
+
+    def _case(self, text: Float[Tensor, "n d"], token: int) -> _Case:
+        """What all questions about one token of one text share; the last one is kept."""
+        last = self._last
+        if last is None or last.token != token or not torch.equal(last.text, text):
+            base = self._features(text)
+            if not float(base.norm()) > 0:
+                raise InputError("phi(X) is zero, so training on X is not defined")
+            view = self.phi.view(text, [token], dtype=self.dtype, device=self.device)
+            view.settle()
+            exact = view
+            if self.device.type != "mps" and self.dtype != torch.float64:
+                exact = self.phi.view(text, [token], dtype=torch.float64, device=self.device)
+            last = _Case(text, token, base, float(base @ self.theta), view, exact, {})
+            self._last = last
+        return last
+
+    def _target(self, base: Float[Tensor, " k"], training: str) -> Float[Tensor, " k"]:
+        """The direction in which training on one more text moves theta."""
+        if training == "finetune":
+            return base
+        rest = self.readout.orthogonal(base)
+        if rest is None:
+            raise InputError(
+                "phi(X) lies in the span of the training features (is X one of the training texts?), so there is "
+                "nothing left for re-training to change; training='finetune' is defined"
+            )
+        return rest
+
+    def _change(self, case: _Case, delta: Float[Tensor, "1 d"]) -> tuple[Float[Tensor, " k"], str]:
+        """phi(X') - phi(X): through the plain map where there is one that fits."""
+        need = self.phi.plain_bytes(self.n, self.d)
+        if need is not None and fits(need):
+            return self._features(moved(case.text, [case.token], delta)) - case.base, "plain map, float64"
+        view = case.exact
+        how = "revealed weights" if need is None else "view"
+        change = view.change(delta.to(view.device, view.dtype)).to(case.base)
+        return change, f"{how}, {str(view.dtype).removeprefix('torch.')}"
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What is asked of a move, in terms of its two inner products: with t / |t|^2 and with theta*."""
+
+    before: float
+    y: int
+    aim: str
+    penalty: float
+
+    def outcome(self, inner: Float[Tensor, "*batch 2"]) -> tuple[Tensor, Tensor, Tensor]:
+        """F, f(X', theta*) - f(X, theta*), and f(X', theta_f/r)."""
+        alignment, told = 1 + inner[..., 0], inner[..., 1]
+        return alignment, told, self.before + told + alignment * (self.y - self.before)
+
+    def squares(self, inner: Float[Tensor, "*batch 2"]) -> Float[Tensor, "*batch"]:
+        """What is to be small."""
+        alignment, told, after = self.outcome(inner)
+        if self.aim == "align":
+            return (alignment + 1).square()
+        err = (after + self.y).square()
+        return err if self.aim == "error" else err + self.penalty * told.square()
+
+    def gain(self, probe: Probe) -> Callable[[Tensor], Tensor]:
+        return lambda delta: -self.squares(probe(delta))
+
+
+def stack_texts(texts: Any) -> Float[Tensor, "N n d"]:
+    """Texts of one length as one array, float64 on the CPU, or an InputError that says what is wrong."""
+    if isinstance(texts, Tensor | np.ndarray) and texts.ndim != 3:
+        raise InputError(f"train must be a list of texts or have shape (N, n, d), got shape {tuple(texts.shape)}")
+    if isinstance(texts, str) or not hasattr(texts, "__len__"):
+        raise InputError(f"train must be a list of embedded texts, got {type(texts).__name__}")
+    if len(texts) < 2:
+        raise InputError(f"training needs at least 2 texts, got {len(texts)}")
+    shapes = Counter(tuple((text.X if isinstance(text, Tokens) else torch.as_tensor(text)).shape) for text in texts)
+    if len(shapes) > 1:
+        lengths = sorted({shape[0] for shape in shapes})
+        raise InputError(
+            f"the training texts have {len(shapes)} different shapes (n from {lengths[0]} to {lengths[-1]}); a linear "
+            f"readout needs one: crop them, as [text[:{lengths[0]}] for text in train]"
+        )
+    (shape,) = shapes
+    if isinstance(texts, Tensor) and texts.dtype == torch.float64 and texts.device.type == "cpu":
+        for k, text in enumerate(texts):
+            as_text(text, f"text {k}")
+        return texts.detach()
+    require(8.0 * len(texts) * math.prod(shape), f"{len(texts)} texts of shape {shape}", "use fewer or shorter texts")
+    found = torch.empty(len(texts), *shape, dtype=torch.float64)
+    for k, text in enumerate(texts):
+        found[k] = as_text(text, f"text {k}")
+    return found
+
+
+def check_labels(labels: Any, count: int) -> Float[Tensor, " N"]:
+    """+1 and -1, both of them, one for each text."""
+    try:
+        Y = torch.as_tensor(labels).detach().to("cpu", torch.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"labels must be numbers, +1 or -1: {error}") from None
+    if Y.shape != (count,):
+        raise InputError(f"there are {count} training texts, but labels has shape {tuple(Y.shape)}")
+    if not bool((Y.abs() == 1).all()):
+        other = sorted({float(value) for value in Y if abs(value) != 1})
+        raise InputError(f"labels must be +1 or -1, got also {', '.join(f'{value:g}' for value in other[:5])}")
+    if len(set(Y.tolist())) < 2:
+        raise InputError(f"all {count} labels are {Y[0]:+g}; training needs both +1 and -1")
+    return Y
+
+
+def _label(y: Any) -> int:
+    if isinstance(y, bool) or not isinstance(y, int | float | np.number | Tensor) or float(y) not in (1.0, -1.0):
+        raise InputError(f"y must be +1 or -1, got {y!r}")
+    return int(y)
+
+
+def _choice(value: Any, known: tuple[str, ...], name: str) -> str:
+    if value not in known:
+        raise InputError(f"{name}={value!r} is not known; use one of: {', '.join(known)}")
+    return value
