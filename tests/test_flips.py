@@ -30,7 +30,7 @@ PLAN = ws.FlipPlan(
     trials=2,
     d=(8,),
 )
-TIMES = {"features_seconds", "gram_seconds", "solve_seconds", "search_seconds"}
+TIMES = {"features_seconds", "gram_seconds", "solve_seconds", "update_seconds", "search_seconds"}
 
 
 def numbers(flips: ws.Flips) -> list[dict[str, object]]:

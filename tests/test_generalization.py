@@ -205,13 +205,14 @@ def test_polish_finds_the_digits_and_never_loses() -> None:
         return -(torch.tensor([1, 10, 100, 1000, 1e4]) * (delta[:, 0] - top).square()).sum(-1)
 
     start = torch.full((1, d), 2.0, dtype=torch.float64)
-    found, evaluations = polish(smooth, region, start, 100)
+    found, value, evaluations = polish(smooth, region, start, 100)
     assert float((found[0] - top).abs().max()) < 1e-6 and evaluations <= 202
+    assert value == float(smooth(found[None]))
 
     def kinked(delta: Tensor) -> Tensor:
         return -(delta[:, 0] - top).abs().sum(-1)
 
-    found, _ = polish(kinked, region, start, 20)
+    found, _, _ = polish(kinked, region, start, 20)
     assert float(kinked(found[None])) >= float(kinked(start[None]))
     assert torch.equal(polish(smooth, region, start, 0)[0], start)
 

@@ -31,7 +31,7 @@ class Region(ABC):
 
     @abstractmethod
     def pull_back(self, gradient: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch size"]:
-        """The gradient in e of a function with this gradient in delta(e), up to a positive factor."""
+        """The gradient in e of a function with this gradient in delta(e), divided by the radius."""
 
     @abstractmethod
     def point(self, direction: Float[Tensor, "*batch m d"], inside: Bool[Tensor, "*batch"]) -> Tensor:

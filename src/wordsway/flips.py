@@ -3,7 +3,6 @@
 import math
 import os
 import statistics
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -110,7 +109,7 @@ class FlipPlan:
 @dataclass(frozen=True)
 class FlipPoint:
     """One flip: a point of the scatter. `length` is |delta| in units of the radius; `rank` and `residual` belong to the
-    training, and so do the seconds, except those of the search."""
+    training, and so do the seconds, except those of the update by the pair and of the search."""
 
     map: str
     d: int
@@ -137,6 +136,7 @@ class FlipPoint:
     features_seconds: float
     gram_seconds: float
     solve_seconds: float
+    update_seconds: float
     search_seconds: float
 
 
@@ -257,7 +257,6 @@ def _run(plan: FlipPlan, task: Task, key: Key, device: str) -> list[FlipPoint]:
     token = task.token if plan.token is None else plan.token
     points = []
     for training, objective, penalty in plan.questions():
-        began = time.perf_counter()
         flip = learner.flip(
             X[0],
             int(y[0]),
@@ -267,11 +266,11 @@ def _run(plan: FlipPlan, task: Task, key: Key, device: str) -> list[FlipPoint]:
             penalty=0.0 if penalty is None else penalty,
             seed=plan.seed,
         )
-        points.append(_point(key, d, learner, flip, time.perf_counter() - began))
+        points.append(_point(key, d, learner, flip))
     return points
 
 
-def _point(key: Key, d: int, learner: Generalization, flip: Flip, seconds: float) -> FlipPoint:
+def _point(key: Key, d: int, learner: Generalization, flip: Flip) -> FlipPoint:
     map, _, n, size, trial = key
     return FlipPoint(
         map=map,
@@ -299,7 +298,8 @@ def _point(key: Key, d: int, learner: Generalization, flip: Flip, seconds: float
         features_seconds=learner.seconds["features"],
         gram_seconds=learner.seconds["gram"],
         solve_seconds=learner.seconds["solve"],
-        search_seconds=seconds,
+        update_seconds=flip.training_seconds,
+        search_seconds=flip.seconds,
     )
 
 

@@ -52,6 +52,7 @@ class Flip:
     alignment  F, 1 where the moved text has to follow the text
     err        (after - (-y))^2; at F = 1 it is at least `bound` = max(0, 2 - gamma)^2
     value      what the search minimised (`objective`) at `delta`: the least there is may be smaller
+    seconds    for the search, its view and its check; `training_seconds` for the pair's part in theta_f/r
     """
 
     gamma: float
@@ -72,6 +73,7 @@ class Flip:
     evaluations: int
     checked: str
     seed: int
+    training_seconds: float
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
@@ -83,13 +85,20 @@ class Flip:
 class _Case:
     """A text with a token that moves, as all questions about it share it."""
 
+    phi: FeatureMap
     text: Float[Tensor, "n d"]
     token: int
     base: Float[Tensor, " k"]  # phi(X)
     before: float
     view: View
-    exact: View  # the same in float64, where the device has that
     targets: dict[str, Tensor]  # by training: the direction in which it moves theta
+
+    def exact(self) -> View:
+        """The view in float64, where the device has that."""
+        view = self.view
+        if view.dtype == torch.float64 or view.device.type == "mps":
+            return view
+        return self.phi.view(self.text, [self.token], dtype=torch.float64, device=view.device)
 
 
 class Generalization:
@@ -187,7 +196,6 @@ class Generalization:
         (f(X', theta*) - f(X, theta*))^2. `radius` is sqrt(d) unless given, or the token's own norm for `Tokens` that
         were not normalised. What was found is evaluated again in float64.
         """
-        began = time.perf_counter()
         training = _choice(training, TRAININGS, "training")
         aim = _choice(objective, AIMS, "objective")
         if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty < math.inf:
@@ -196,29 +204,33 @@ class Generalization:
         text = self._text(X)
         (token,) = check_tokens([token], self.n)
         reach = radii_of(radius, text, own_norms=isinstance(X, Tokens) and not X.normalized)[token]
+        began = time.perf_counter()
         case = self._case(text, token)
+        viewed = time.perf_counter()
         if training not in case.targets:
             case.targets[training] = self._target(case.base, training)
-        target = case.targets[training]
+        target, trained = case.targets[training], time.perf_counter()
         question = _Question(case.before, y, aim, float(penalty))
         targets = torch.stack([target / target.square().sum(), self.theta])
 
         region = Ball(reach, 1, self.d)
-        ascent = suited(case.view)
+        ascent = suited(case.view).shortened()
         if (case.view.evaluations_left or math.inf) < ascent.budget:
             raise TooLargeError(
                 "a search would reveal more weights than the lazy map may keep; sample it with a larger memory_limit=, "
                 "or train on fewer texts"
             )
-        gain = question.gain(case.view.probe(targets))
-        found = maximize([case.view], gain, region, seed, ascent, enough=-_NEAR_ZERO)[0]
-        delta, evaluations = found.delta, found.evaluations
-        for view, steps in ((case.view, _POLISH), (case.exact, _LAST_DIGITS)):
-            left = view.evaluations_left
-            steps = steps if left is None else min(steps, left // 3)  # a step takes one or two evaluations
-            gain = question.gain(view.probe(targets))
-            delta, polished = polish(gain, region, delta.to(view.device, view.dtype), steps)
-            evaluations += polished
+        coarse = question.gain(case.view.probe(targets))
+        found = maximize([case.view], coarse, region, seed, ascent, enough=-_NEAR_ZERO)[0]
+        left = case.view.evaluations_left
+        steps = _POLISH if left is None else min(_POLISH, left // 3)  # a step takes one or two evaluations
+        delta, value, evaluations = polish(coarse, region, found.delta, steps)
+        evaluations += found.evaluations
+        if -value < _NEAR_ZERO and left is None:  # zero can be reached, and has more digits
+            view = case.exact()
+            fine = question.gain(view.probe(targets))
+            delta, _, more = polish(fine, region, delta.to(view.device, view.dtype), _LAST_DIGITS)
+            evaluations += more
         delta = region.project(delta.to("cpu", torch.float64))
         change, checked = self._change(case, delta)
         inner = (targets @ change).to("cpu", torch.float64)
@@ -242,7 +254,8 @@ class Generalization:
             evaluations=evaluations,
             checked=checked,
             seed=seed,
-            seconds=time.perf_counter() - began,
+            training_seconds=trained - viewed,
+            seconds=time.perf_counter() - trained + viewed - began,
         )
 
     def _text(self, X: Any) -> Float[Tensor, "n d"]:
@@ -267,11 +280,7 @@ class Generalization:
                 raise InputError("phi(X) is zero, so training on X is not defined")
             view = self.phi.view(text, [token], dtype=self.dtype, device=self.device)
             view.settle()
-            exact = view
-            if self.device.type != "mps" and self.dtype != torch.float64:
-                exact = self.phi.view(text, [token], dtype=torch.float64, device=self.device)
-            last = _Case(text, token, base, float(base @ self.theta), view, exact, {})
-            self._last = last
+            last = self._last = _Case(self.phi, text, token, base, float(base @ self.theta), view, {})
         return last
 
     def _target(self, base: Float[Tensor, " k"], training: str) -> Float[Tensor, " k"]:
@@ -291,7 +300,7 @@ class Generalization:
         need = self.phi.plain_bytes(self.n, self.d)
         if need is not None and fits(need):
             return self._features(moved(case.text, [case.token], delta)) - case.base, "plain map, float64"
-        view = case.exact
+        view = case.exact()
         how = "revealed weights" if need is None else "view"
         change = view.change(delta.to(view.device, view.dtype)).to(case.base)
         return change, f"{how}, {str(view.dtype).removeprefix('torch.')}"

@@ -20,6 +20,7 @@ from torch import Tensor
 from wordsway.errors import InputError
 
 CUTOFF = 1e-12
+_WELL_CONDITIONED = 1e5
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ class Readout:
     def orthogonal(self, phi: Float[Tensor, " k"]) -> Float[Tensor, " k"] | None:
         """The part of phi that is orthogonal to the training features; None where it is nothing but rounding."""
         rest = phi
-        for _ in range(2):
+        for _ in range(1 if self.condition < _WELL_CONDITIONED else 2):  # a solution is good to condition x rounding
             rest = rest - self.features.T @ (self.vectors @ ((self.vectors.T @ (self.features @ rest)) / self.values))
         inside = rest.square().sum() <= self.cutoff * phi.square().sum()
         return None if bool(inside) else rest

@@ -6,6 +6,7 @@ kinks can stop it but not make it worse than where it began.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -21,39 +22,38 @@ def polish(
     region: Region,
     delta: Float[Tensor, "m d"],
     steps: int,
-) -> tuple[Float[Tensor, "m d"], int]:
-    """A delta nearby where `objective` is at least as large, and the number of evaluations (with a gradient)."""
-    start = region.unit(region.project(delta), _FROM_THE_EDGE)
+) -> tuple[Float[Tensor, "m d"], float, int]:
+    """A delta nearby where `objective` is at least as large, its value there, and the number of evaluations (with a
+    gradient)."""
+    from scipy.optimize import minimize
+
+    delta = region.project(delta)
     best, best_delta, evaluations = -torch.inf, delta, 0
 
-    def evaluate(point: Tensor) -> Tensor:
+    def evaluate(move: Tensor) -> tuple[float, Tensor]:
         nonlocal best, best_delta, evaluations
-        moved = region.delta(point / point.norm())[None]
-        value = objective(moved)
+        move = move.detach()[None].requires_grad_(True)
+        value = objective(move)
+        (gradient,) = torch.autograd.grad(value.sum(), move)
         evaluations += 1
-        if float(value.detach()) > best:
-            best, best_delta = float(value.detach()), moved[0].detach()
-        return -value.sum()
+        found = float(value.detach())
+        if found > best:
+            best, best_delta = found, move.detach()[0]
+        return found, gradient[0]
 
-    evaluate(region.unit(region.project(delta), 0.0))  # where it began, to the digit
-    if steps < 1:
-        return best_delta, evaluations
-    point = start.detach().requires_grad_(True)
-    optimizer = torch.optim.LBFGS(
-        [point],
-        max_iter=steps,
-        max_eval=2 * steps,
-        history_size=20,
-        tolerance_grad=1e-13,
-        tolerance_change=1e-15,
-        line_search_fn="strong_wolfe",
-    )
+    def loss(point: Any) -> tuple[float, Any]:
+        """-objective at point / |point|, with its gradient: scipy works on float64 arrays."""
+        vector = torch.from_numpy(point)
+        size = vector.norm()
+        e = vector / size
+        value, gradient = evaluate(region.delta(e).to(delta))
+        pulled = region.radius * region.pull_back(gradient.to("cpu", torch.float64))
+        return -value, (-(pulled - (pulled @ e) * e) / size).numpy()
 
-    def closure() -> Tensor:
-        optimizer.zero_grad()
-        loss = evaluate(point)
-        loss.backward()
-        return loss.detach()
-
-    optimizer.step(closure)  # pyright: ignore[reportArgumentType]
-    return best_delta, evaluations
+    evaluate(delta)
+    if steps >= 1:
+        start = region.unit(delta.to("cpu", torch.float64), _FROM_THE_EDGE)
+        options: dict[str, Any] = {"maxiter": steps, "maxfun": 2 * steps, "maxcor": 20, "gtol": 0.0}
+        options["ftol"] = torch.finfo(delta.dtype).eps
+        minimize(loss, start.numpy(), jac=True, method="L-BFGS-B", options=options)
+    return best_delta, best, evaluations
