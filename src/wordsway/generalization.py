@@ -15,6 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -25,7 +26,7 @@ from torch import Tensor
 from wordsway.constraints import Ball
 from wordsway.devices import find_device, find_dtype, precise
 from wordsway.errors import InputError, RankWarning, TooLargeError
-from wordsway.maps.base import FeatureMap, Probe, View, as_map, moved
+from wordsway.maps.base import FeatureMap, View, as_map, moved
 from wordsway.memory import fits, require
 from wordsway.readout import CUTOFF, Readout
 from wordsway.search.ascent import maximize, suited
@@ -220,7 +221,7 @@ class Generalization:
                 "a search would reveal more weights than the lazy map may keep; sample it with a larger memory_limit=, "
                 "or train on fewer texts"
             )
-        coarse = question.gain(case.view.probe(targets))
+        coarse = question.gain(case.view, targets)
         found = maximize([case.view], coarse, region, seed, ascent, enough=-_NEAR_ZERO)[0]
         left = case.view.evaluations_left
         steps = _POLISH if left is None else min(_POLISH, left // 3)  # a step takes one or two evaluations
@@ -228,7 +229,7 @@ class Generalization:
         evaluations += found.evaluations
         if -value < _NEAR_ZERO and left is None:  # zero can be reached, and has more digits
             view = case.exact()
-            fine = question.gain(view.probe(targets))
+            fine = question.gain(view, targets)
             delta, _, more = polish(fine, region, delta.to(view.device, view.dtype), _LAST_DIGITS)
             evaluations += more
         delta = region.project(delta.to("cpu", torch.float64))
@@ -321,15 +322,26 @@ class _Question:
         return alignment, told, self.before + told + alignment * (self.y - self.before)
 
     def squares(self, inner: Float[Tensor, "*batch 2"]) -> Float[Tensor, "*batch"]:
-        """What is to be small."""
-        alignment, told, after = self.outcome(inner)
-        if self.aim == "align":
-            return (alignment + 1).square()
-        err = (after + self.y).square()
-        return err if self.aim == "error" else err + self.penalty * told.square()
+        """What is to be small: the squares of affine functions of the two inner products."""
+        matrix, constant = self.affine
+        return (inner @ matrix + constant).square().sum(-1)
 
-    def gain(self, probe: Probe) -> Callable[[Tensor], Tensor]:
-        return lambda delta: -self.squares(probe(delta))
+    @cached_property
+    def affine(self) -> tuple[Float[Tensor, "2 r"], Float[Tensor, " r"]]:
+        """F + 1, or what f(X', theta_f/r) misses -y by; then the penalised difference."""
+        if self.aim == "align":
+            rows, constant = [[1.0], [0.0]], [2.0]
+        elif self.aim == "error":
+            rows, constant = [[self.y - self.before], [1.0]], [2.0 * self.y]
+        else:
+            rows, constant = [[self.y - self.before, 0.0], [1.0, math.sqrt(self.penalty)]], [2.0 * self.y, 0.0]
+        return torch.tensor(rows, dtype=torch.float64), torch.tensor(constant, dtype=torch.float64)
+
+    def gain(self, view: View, targets: Float[Tensor, "2 k"]) -> Callable[[Tensor], Tensor]:
+        """The same through a view, as what a search can maximise."""
+        matrix, constant = (part.to(view.device, view.dtype) for part in self.affine)
+        probe = view.probe(targets)
+        return lambda delta: -(probe(delta) @ matrix + constant).square().sum(-1)
 
 
 def stack_texts(texts: Any) -> Float[Tensor, "N n d"]:

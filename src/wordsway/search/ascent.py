@@ -44,9 +44,9 @@ class Ascent:
         return replace(self, budget=budget, starts=starts, survivors=min(starts, survivors))
 
     def shortened(self) -> "Ascent":
-        """The same race with half of the steps after it, for when a descent will finish what it finds."""
+        """The same race with a quarter of the steps after it, for when a descent will finish what it finds."""
         race = min(self.budget, self.race_steps * self.starts)
-        return replace(self, budget=race + (self.budget - race) // 2)
+        return replace(self, budget=race + (self.budget - race) // 4)
 
     def steps(self, spent: int) -> tuple[int, int]:
         """Steps of the race, and of the survivors after it, when `spent` evaluations are gone."""
