@@ -42,6 +42,7 @@ types: $(READY)
 bench: $(REAL)
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/real_text.py
+	$(BIN)/python benchmarks/generalization.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

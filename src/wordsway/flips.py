@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from wordsway.errors import InputError, RankWarning
-from wordsway.generalization import AIMS, TRAININGS, Flip, Generalization
+from wordsway.generalization import TRAININGS, Flip, Generalization
 from wordsway.maps.named import named_map
+from wordsway.objectives import AIMS
 from wordsway.runlog import RunLog, write_table
 from wordsway.seeds import stream
 from wordsway.tasks import GaussianTask, RealTask, Task

@@ -12,13 +12,10 @@ and all that a search has to know of delta is the change of the features along t
 import math
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal, get_args
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -28,16 +25,15 @@ from wordsway.devices import find_device, find_dtype, precise
 from wordsway.errors import InputError, RankWarning, TooLargeError
 from wordsway.maps.base import FeatureMap, View, as_map, moved
 from wordsway.memory import fits, require
-from wordsway.readout import CUTOFF, Readout
+from wordsway.objectives import AIMS, Aim, FlipObjective
+from wordsway.readout import CUTOFF, Readout, check_label, check_labels, stack_texts
 from wordsway.search.ascent import maximize, suited
 from wordsway.search.polish import polish
 from wordsway.tokens import Tokens, as_text, check_size, check_tokens
 from wordsway.words import radii_of
 
 Training = Literal["finetune", "retrain"]
-Aim = Literal["align", "error", "penalized"]
 TRAININGS: tuple[str, ...] = get_args(Training)
-AIMS: tuple[str, ...] = get_args(Aim)
 _NEAR_ZERO = 1e-3  # from where a descent goes on to zero by itself
 _POLISH, _LAST_DIGITS = 40, 10  # steps of that descent, in the search's precision and then in float64
 
@@ -177,7 +173,7 @@ class Generalization:
         """theta_f or theta_r: the parameters after the pair (X, y) was seen."""
         base = self._features(self._text(X))
         target = self._target(base, _choice(training, TRAININGS, "training"))
-        return self.theta + target * (_label(y) - base @ self.theta) / target.square().sum()
+        return self.theta + target * (check_label(y) - base @ self.theta) / target.square().sum()
 
     def flip(
         self,
@@ -201,7 +197,7 @@ class Generalization:
         aim = _choice(objective, AIMS, "objective")
         if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty < math.inf:
             raise InputError(f"penalty must be a number of at least 0, got {penalty!r}")
-        y, seed = _label(y), check_size(seed, "seed", least=0)
+        y, seed = check_label(y), check_size(seed, "seed", least=0)
         text = self._text(X)
         (token,) = check_tokens([token], self.n)
         reach = radii_of(radius, text, own_norms=isinstance(X, Tokens) and not X.normalized)[token]
@@ -211,12 +207,13 @@ class Generalization:
         if training not in case.targets:
             case.targets[training] = self._target(case.base, training)
         target, trained = case.targets[training], time.perf_counter()
-        question = _Question(case.before, y, aim, float(penalty))
+        question = FlipObjective(case.before, y, aim, float(penalty))
         targets = torch.stack([target / target.square().sum(), self.theta])
 
         region = Ball(reach, 1, self.d)
         ascent = suited(case.view).shortened()
-        if (case.view.evaluations_left or math.inf) < ascent.budget:
+        left = case.view.evaluations_left
+        if left is not None and left < ascent.budget:
             raise TooLargeError(
                 "a search would reveal more weights than the lazy map may keep; sample it with a larger memory_limit=, "
                 "or train on fewer texts"
@@ -305,92 +302,6 @@ class Generalization:
         how = "revealed weights" if need is None else "view"
         change = view.change(delta.to(view.device, view.dtype)).to(case.base)
         return change, f"{how}, {str(view.dtype).removeprefix('torch.')}"
-
-
-@dataclass(frozen=True)
-class _Question:
-    """What is asked of a move, in terms of its two inner products: with t / |t|^2 and with theta*."""
-
-    before: float
-    y: int
-    aim: str
-    penalty: float
-
-    def outcome(self, inner: Float[Tensor, "*batch 2"]) -> tuple[Tensor, Tensor, Tensor]:
-        """F, f(X', theta*) - f(X, theta*), and f(X', theta_f/r)."""
-        alignment, told = 1 + inner[..., 0], inner[..., 1]
-        return alignment, told, self.before + told + alignment * (self.y - self.before)
-
-    def squares(self, inner: Float[Tensor, "*batch 2"]) -> Float[Tensor, "*batch"]:
-        """What is to be small: the squares of affine functions of the two inner products."""
-        matrix, constant = self.affine
-        return (inner @ matrix + constant).square().sum(-1)
-
-    @cached_property
-    def affine(self) -> tuple[Float[Tensor, "2 r"], Float[Tensor, " r"]]:
-        """F + 1, or what f(X', theta_f/r) misses -y by; then the penalised difference."""
-        if self.aim == "align":
-            rows, constant = [[1.0], [0.0]], [2.0]
-        elif self.aim == "error":
-            rows, constant = [[self.y - self.before], [1.0]], [2.0 * self.y]
-        else:
-            rows, constant = [[self.y - self.before, 0.0], [1.0, math.sqrt(self.penalty)]], [2.0 * self.y, 0.0]
-        return torch.tensor(rows, dtype=torch.float64), torch.tensor(constant, dtype=torch.float64)
-
-    def gain(self, view: View, targets: Float[Tensor, "2 k"]) -> Callable[[Tensor], Tensor]:
-        """The same through a view, as what a search can maximise."""
-        matrix, constant = (part.to(view.device, view.dtype) for part in self.affine)
-        probe = view.probe(targets)
-        return lambda delta: -(probe(delta) @ matrix + constant).square().sum(-1)
-
-
-def stack_texts(texts: Any) -> Float[Tensor, "N n d"]:
-    """Texts of one length as one array, float64 on the CPU, or an InputError that says what is wrong."""
-    if isinstance(texts, Tensor | np.ndarray) and texts.ndim != 3:
-        raise InputError(f"train must be a list of texts or have shape (N, n, d), got shape {tuple(texts.shape)}")
-    if isinstance(texts, str) or not hasattr(texts, "__len__"):
-        raise InputError(f"train must be a list of embedded texts, got {type(texts).__name__}")
-    if len(texts) < 2:
-        raise InputError(f"training needs at least 2 texts, got {len(texts)}")
-    shapes = Counter(tuple((text.X if isinstance(text, Tokens) else torch.as_tensor(text)).shape) for text in texts)
-    if len(shapes) > 1:
-        lengths = sorted({shape[0] for shape in shapes})
-        raise InputError(
-            f"the training texts have {len(shapes)} different shapes (n from {lengths[0]} to {lengths[-1]}); a linear "
-            f"readout needs one: crop them, as [text[:{lengths[0]}] for text in train]"
-        )
-    (shape,) = shapes
-    if isinstance(texts, Tensor) and texts.dtype == torch.float64 and texts.device.type == "cpu":
-        for k, text in enumerate(texts):
-            as_text(text, f"text {k}")
-        return texts.detach()
-    require(8.0 * len(texts) * math.prod(shape), f"{len(texts)} texts of shape {shape}", "use fewer or shorter texts")
-    found = torch.empty(len(texts), *shape, dtype=torch.float64)
-    for k, text in enumerate(texts):
-        found[k] = as_text(text, f"text {k}")
-    return found
-
-
-def check_labels(labels: Any, count: int) -> Float[Tensor, " N"]:
-    """+1 and -1, both of them, one for each text."""
-    try:
-        Y = torch.as_tensor(labels).detach().to("cpu", torch.float64)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"labels must be numbers, +1 or -1: {error}") from None
-    if Y.shape != (count,):
-        raise InputError(f"there are {count} training texts, but labels has shape {tuple(Y.shape)}")
-    if not bool((Y.abs() == 1).all()):
-        other = sorted({float(value) for value in Y if abs(value) != 1})
-        raise InputError(f"labels must be +1 or -1, got also {', '.join(f'{value:g}' for value in other[:5])}")
-    if len(set(Y.tolist())) < 2:
-        raise InputError(f"all {count} labels are {Y[0]:+g}; training needs both +1 and -1")
-    return Y
-
-
-def _label(y: Any) -> int:
-    if isinstance(y, bool) or not isinstance(y, int | float | np.number | Tensor) or float(y) not in (1.0, -1.0):
-        raise InputError(f"y must be +1 or -1, got {y!r}")
-    return int(y)
 
 
 def _choice(value: Any, known: tuple[str, ...], name: str) -> str:

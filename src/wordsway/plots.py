@@ -83,7 +83,7 @@ def _draw(axes: "Axes", points: list[Point], fit: Fit, line: str) -> None:
 def plot_flips(flips: Flips, map: str) -> "Figure":
     """Err against gamma for one map: a row for each way of training, a column for each n (and d). What lies on the
     black curve cannot follow the flip; the grey area is below half of it. Points above the frame are drawn at its edge
-    with their value."""
+    with an arrow."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -119,6 +119,8 @@ def plot_flips(flips: Flips, map: str) -> "Figure":
     sizes = "" if len(plan.train_sizes) > 1 else f", N={min(plan.train_sizes)}"
     space = " " if len(columns) > 1 else "\n"
     title = f"{_NAMES.get(map, map)}{sizes}:{space}can it learn that one word flipped the label?"
+    if any(p.err > _TOP for p in points):
+        grid[0][0].scatter([], [], marker="$\u2191$", color="#555555", label="above the frame")
     figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
     entries = {}
     for axes in grid.flat:
@@ -159,8 +161,8 @@ def _scatter(axes: "Axes", points: list[FlipPoint], colour: str, marker: str, la
                  clip_on=False, **style)  # fmt: skip
     for p in points:
         if p.err > _TOP:
-            axes.annotate(f"{p.err:.1f}\u2191", (p.gamma, _TOP), xytext=(4, -9), textcoords="offset points",
-                          fontsize=7, color=colour)  # fmt: skip
+            axes.annotate("\u2191", (p.gamma, _TOP), xytext=(0, 4), textcoords="offset points", ha="center",
+                          fontsize=9, color=colour)  # fmt: skip
 
 
 def save_figure(figure: "Figure", folder: str | os.PathLike[str], name: str) -> list[Path]:

@@ -10,14 +10,20 @@ count as zero; G^+ leaves them out, and theta* is then the smallest of all least
 for Phi, stays above what rounding makes of a zero eigenvalue.
 """
 
+import math
 import time
+from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from wordsway.errors import InputError
+from wordsway.memory import require
+from wordsway.tokens import Tokens, as_text
 
 CUTOFF = 1e-12
 _WELL_CONDITIONED = 1e5
@@ -76,3 +82,52 @@ class Readout:
             rest = rest - self.features.T @ (self.vectors @ ((self.vectors.T @ (self.features @ rest)) / self.values))
         inside = rest.square().sum() <= self.cutoff * phi.square().sum()
         return None if bool(inside) else rest
+
+
+def stack_texts(texts: Any) -> Float[Tensor, "N n d"]:
+    """Texts of one length as one array, float64 on the CPU, or an InputError that says what is wrong."""
+    if isinstance(texts, Tensor | np.ndarray) and texts.ndim != 3:
+        raise InputError(f"train must be a list of texts or have shape (N, n, d), got shape {tuple(texts.shape)}")
+    if isinstance(texts, str) or not hasattr(texts, "__len__"):
+        raise InputError(f"train must be a list of embedded texts, got {type(texts).__name__}")
+    if len(texts) < 2:
+        raise InputError(f"training needs at least 2 texts, got {len(texts)}")
+    shapes = Counter(tuple((text.X if isinstance(text, Tokens) else torch.as_tensor(text)).shape) for text in texts)
+    if len(shapes) > 1:
+        lengths = sorted({shape[0] for shape in shapes})
+        raise InputError(
+            f"the training texts have {len(shapes)} different shapes (n from {lengths[0]} to {lengths[-1]}); a linear "
+            f"readout needs one: crop them, as [text[:{lengths[0]}] for text in train]"
+        )
+    (shape,) = shapes
+    if isinstance(texts, Tensor) and texts.dtype == torch.float64 and texts.device.type == "cpu":
+        for k, text in enumerate(texts):
+            as_text(text, f"text {k}")
+        return texts.detach()
+    require(8.0 * len(texts) * math.prod(shape), f"{len(texts)} texts of shape {shape}", "use fewer or shorter texts")
+    found = torch.empty(len(texts), *shape, dtype=torch.float64)
+    for k, text in enumerate(texts):
+        found[k] = as_text(text, f"text {k}")
+    return found
+
+
+def check_labels(labels: Any, count: int) -> Float[Tensor, " N"]:
+    """+1 and -1, both of them, one for each text."""
+    try:
+        Y = torch.as_tensor(labels).detach().to("cpu", torch.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"labels must be numbers, +1 or -1: {error}") from None
+    if Y.shape != (count,):
+        raise InputError(f"there are {count} training texts, but labels has shape {tuple(Y.shape)}")
+    if not bool((Y.abs() == 1).all()):
+        other = sorted({float(value) for value in Y if abs(value) != 1})
+        raise InputError(f"labels must be +1 or -1, got also {', '.join(f'{value:g}' for value in other[:5])}")
+    if len(set(Y.tolist())) < 2:
+        raise InputError(f"all {count} labels are {Y[0]:+g}; training needs both +1 and -1")
+    return Y
+
+
+def check_label(y: Any) -> int:
+    if isinstance(y, bool) or not isinstance(y, int | float | np.number | Tensor) or float(y) not in (1.0, -1.0):
+        raise InputError(f"y must be +1 or -1, got {y!r}")
+    return int(y)
