@@ -91,6 +91,18 @@ def test_a_table_of_another_version_is_refused(tmp_path: Path) -> None:
         RunLog(tmp_path, PLAN, FlipPoint, "points.csv", "run").read()
 
 
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    plan = replace(PLAN, maps=("raf",), train_sizes=(6,), trials=1, objectives=("align",))
+    ws.generalize(plan, tmp_path)
+    table = tmp_path / "points.csv"
+    for damage in ("junk\n", table.read_text().splitlines()[1].replace("retrain,align,,", "retrain,align,,x") + "\n"):
+        whole = table.read_text()
+        table.write_text(whole + damage)
+        with pytest.raises(ws.InputError, match=r"line 3 of .*points.csv' is damaged"):
+            ws.generalize(plan, tmp_path)
+        table.write_text(whole)
+
+
 def test_gaussian_labels_come_from_a_line() -> None:
     X, y = ws.labelled_tokens(300, 3, 4, seed=5)
     assert set(y.tolist()) == {1.0, -1.0} and abs(float(y[1:].sum())) <= 1

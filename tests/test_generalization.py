@@ -319,6 +319,7 @@ def test_errors_say_what_is_wrong() -> None:
         (([X[0], X[1, :3]], [1, -1]), "n from 3 to 4.*crop them"),
         ((X[0], [1, -1]), "shape \\(N, n, d\\), got shape \\(4, 8\\)"),
         (("text", [1, -1]), "list of embedded texts, got str"),
+        ((["a text", "another"], [1, -1]), "text 0 must be an \\(n, d\\) array"),
         (([X[0], X[1] * torch.nan], [1, -1]), "text 1 has .* NaN"),
     ]
     for arguments, message in cases:

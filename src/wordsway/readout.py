@@ -10,9 +10,7 @@ count as zero; G^+ leaves them out, and theta* is then the smallest of all least
 for Phi, stays above what rounding makes of a zero eigenvalue.
 """
 
-import math
 import time
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +21,7 @@ from torch import Tensor
 
 from wordsway.errors import InputError
 from wordsway.memory import require
-from wordsway.tokens import Tokens, as_text
+from wordsway.tokens import as_text
 
 CUTOFF = 1e-12
 _WELL_CONDITIONED = 1e5
@@ -92,22 +90,24 @@ def stack_texts(texts: Any) -> Float[Tensor, "N n d"]:
         raise InputError(f"train must be a list of embedded texts, got {type(texts).__name__}")
     if len(texts) < 2:
         raise InputError(f"training needs at least 2 texts, got {len(texts)}")
-    shapes = Counter(tuple((text.X if isinstance(text, Tokens) else torch.as_tensor(text)).shape) for text in texts)
-    if len(shapes) > 1:
-        lengths = sorted({shape[0] for shape in shapes})
-        raise InputError(
-            f"the training texts have {len(shapes)} different shapes (n from {lengths[0]} to {lengths[-1]}); a linear "
-            f"readout needs one: crop them, as [text[:{lengths[0]}] for text in train]"
-        )
-    (shape,) = shapes
+    first = as_text(texts[0], "text 0")
     if isinstance(texts, Tensor) and texts.dtype == torch.float64 and texts.device.type == "cpu":
-        for k, text in enumerate(texts):
-            as_text(text, f"text {k}")
-        return texts.detach()
-    require(8.0 * len(texts) * math.prod(shape), f"{len(texts)} texts of shape {shape}", "use fewer or shorter texts")
-    found = torch.empty(len(texts), *shape, dtype=torch.float64)
+        found, ready = texts.detach(), True
+    else:
+        what = f"{len(texts)} texts of shape {tuple(first.shape)}"
+        require(8.0 * len(texts) * first.numel(), what, "use fewer texts")
+        found, ready = torch.empty(len(texts), *first.shape, dtype=torch.float64), False
     for k, text in enumerate(texts):
-        found[k] = as_text(text, f"text {k}")
+        rows = as_text(text, f"text {k}")
+        if rows.shape != first.shape:
+            lengths = sorted(as_text(text).shape[0] for text in texts)
+            raise InputError(
+                f"the training texts do not have one shape: text 0 has {tuple(first.shape)}, text {k} has "
+                f"{tuple(rows.shape)} (n from {lengths[0]} to {lengths[-1]}); a linear readout needs one, so crop them, as "
+                f"[text[:{lengths[0]}] for text in train]"
+            )
+        if not ready:
+            found[k] = rows
     return found
 
 

@@ -47,7 +47,13 @@ class RunLog(Generic[Row]):
         reader = csv.DictReader(io.StringIO(text))
         if reader.fieldnames != names:
             raise InputError(f"{str(self.table)!r} is not a table of this version; choose another folder")
-        return [self.row(**{name: _parse(line[name], kinds[name]) for name in names}) for line in reader]
+        found = []
+        for number, line in enumerate(reader, start=2):
+            try:
+                found.append(self.row(**{name: _parse(line[name], kinds[name]) for name in names}))
+            except (TypeError, ValueError):
+                raise InputError(f"line {number} of {str(self.table)!r} is damaged; mend it, or delete it") from None
+        return found
 
     def append(self, rows: Sequence[Row]) -> None:
         with open(self.table, "a", encoding="utf-8") as file:
