@@ -103,7 +103,7 @@ def stack_texts(texts: Any) -> Float[Tensor, "N n d"]:
             lengths = sorted(as_text(text).shape[0] for text in texts)
             raise InputError(
                 f"the training texts do not have one shape: text 0 has {tuple(first.shape)}, text {k} has "
-                f"{tuple(rows.shape)} (n from {lengths[0]} to {lengths[-1]}); a linear readout needs one, so crop them, as "
+                f"{tuple(rows.shape)} (n from {lengths[0]} to {lengths[-1]}); a readout needs one: crop them, as "
                 f"[text[:{lengths[0]}] for text in train]"
             )
         if not ready:
