@@ -91,11 +91,29 @@ def test_a_table_of_another_version_is_refused(tmp_path: Path) -> None:
         RunLog(tmp_path, PLAN, FlipPoint, "points.csv", "run").read()
 
 
+def test_a_flip_that_is_not_defined_stops_nothing(tmp_path: Path) -> None:
+    """More texts than features: re-training has nothing to change, which the table says; fine-tuning goes on."""
+    plan = replace(PLAN, maps=("raf",), train_sizes=(6, 40), trainings=("finetune", "retrain"), objectives=("align",))
+    result = ws.generalize(plan, tmp_path)
+    assert result.undefined == 2 and result.note is not None and "N >= n d" in result.note
+    assert {(p.train_size, p.training) for p in result.points} == {(6, "finetune"), (6, "retrain"), (40, "finetune")}
+    again = ws.generalize(plan, tmp_path)
+    assert again.points == result.points and again.undefined == 2
+    json.dumps(result.to_dict(), allow_nan=False)
+    with pytest.raises(ws.InputError, match="no flip of this plan is defined"):
+        ws.generalize(replace(plan, train_sizes=(40,), trainings=("retrain",)))
+
+
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     plan = replace(PLAN, maps=("raf",), train_sizes=(6,), trials=1, objectives=("align",))
     ws.generalize(plan, tmp_path)
     table = tmp_path / "points.csv"
-    for damage in ("junk\n", table.read_text().splitlines()[1].replace("retrain,align,,", "retrain,align,,x") + "\n"):
+    extra = table.read_text().splitlines()[1] + ",1\n"
+    for damage in (
+        "junk\n",
+        extra,
+        table.read_text().splitlines()[1].replace("retrain,align,,", "retrain,align,,x") + "\n",
+    ):
         whole = table.read_text()
         table.write_text(whole + damage)
         with pytest.raises(ws.InputError, match=r"line 3 of .*points.csv' is damaged"):
@@ -126,6 +144,8 @@ def test_real_texts_take_turns_and_larger_sets_begin_with_smaller_ones() -> None
     X, y = large.texts(41, 10, 64)
     assert X.shape == (41, 10, 64) and torch.equal(y, torch.tensor(large.labels, dtype=torch.float64))
     assert small.token == 1  # after [CLS]
+    longer = [t for t in large.encoded if len(t) > 12]  # a text of 12 tokens ends with its closing one by itself
+    assert len(longer) > 20 and all(t[:12].special.tolist() == [True] + [False] * 11 for t in longer)
     with pytest.raises(ws.InputError, match=r"training on 700 texts and flipping one more takes 702.*has 6"):
         RealTask.load("sample", 700, **load)
     with pytest.raises(ws.InputError, match="d=500 is more than the 384"):
@@ -153,7 +173,7 @@ def test_groups_count_what_they_say() -> None:
         ({"maps": ("rff",)}, "map='rff' is not known"),
         ({"depth": 3, "maps": ("rf",)}, "depth=3 is for drf"),
         ({"token": 5}, "out of range"),
-        ({"d": (None,)}, "real texts only"),
+        ({"d": (None, 8)}, "must be alone"),
     ],
 )
 def test_a_bad_plan_is_an_error_at_once(options: dict[str, object], message: str) -> None:
@@ -204,7 +224,9 @@ def test_the_command_on_real_texts_with_penalties(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--objective", "err"], "'err', which is not known"),
-        (["--penalty", "x"], "--penalty takes numbers"),
+        (["--penalty", "x", "--objective", "penalized"], "--penalty takes numbers"),
+        (["--penalty", "1"], "--penalty is for --objective penalized"),
+        (["--data", "imdb", "--shorter-than", "4"], "leaves no texts of n=4"),
         (["--train-size", "1"], "at least 2"),
         (["--training", "both,retrain"], "--training both is alone"),
         (["--encoder", "mpnet"], "name some with --data"),

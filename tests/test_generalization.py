@@ -275,8 +275,22 @@ def test_more_texts_than_features() -> None:
     assert np.abs(learner.theta.numpy() - np.linalg.pinv(Phi) @ y[1:].numpy()).max() < 1e-8
     assert learner.residual == pytest.approx(np.abs(Phi @ learner.theta.numpy() - y[1:].numpy()).max())
     assert learner.flip(X[0], 1).training == "finetune"
-    with pytest.raises(ws.InputError, match="span of the training features"):
+    with pytest.raises(ws.InputError, match=r"span of the training features .there are N=30 of them with 8 entries"):
         learner.flip(X[0], 1, training="retrain")
+
+
+def test_not_moving_is_the_worst_that_is_returned() -> None:
+    """However large the penalty, delta = 0 gives 4."""
+    for name in ("raf", "relu-raf"):
+        learner, X, y = experiment(name)
+        for penalty in (1e5, 1e8, 1e300):
+            assert learner.flip(X, y, 1, objective="penalized", penalty=penalty).value <= 4.0
+
+
+def test_a_map_that_gives_nan_is_named() -> None:
+    X, y = ws.labelled_tokens(6, 4, 8, seed=0)
+    with pytest.raises(ws.InputError, match="NaN or infinite"):
+        Generalization(lambda text: text.flatten() * torch.nan, X, y)
 
 
 def test_identical_embeddings_and_a_training_text_again() -> None:
@@ -316,6 +330,7 @@ def test_errors_say_what_is_wrong() -> None:
         ((X, ["a"] * 6), "labels must be numbers"),
         ((X[:1], [1]), "at least 2 texts, got 1"),
         (([], []), "at least 2 texts, got 0"),
+        (([X[0], X[1, :, :3]], [1, -1]), "text 0 has d=8 .* text 1 has 3"),
         (([X[0], X[1, :3]], [1, -1]), "n from 3 to 4.*crop them"),
         ((X[0], [1, -1]), "shape \\(N, n, d\\), got shape \\(4, 8\\)"),
         (("text", [1, -1]), "list of embedded texts, got str"),
@@ -333,6 +348,7 @@ def test_errors_say_what_is_wrong() -> None:
     learner = Generalization(phi, X[1:], y[1:])
     for options, message in [
         ({"y": 2}, "y must be \\+1 or -1"),
+        ({"y": torch.ones(2)}, "y must be \\+1 or -1"),
         ({"training": "both"}, "use one of: finetune, retrain"),
         ({"objective": "err"}, "use one of: align, error, penalized"),
         ({"penalty": -1.0}, "penalty must be"),

@@ -9,6 +9,10 @@ class TextWarning(UserWarning):
     """Something about a text that a reader of the numbers should know: it was cropped, or has unknown words."""
 
 
+class SpanError(InputError):
+    """A text whose features lie in the span of the training features, so that re-training on it changes nothing."""
+
+
 class RankWarning(UserWarning):
     """Training features that depend on each other, so that the labels may not be interpolated exactly."""
 

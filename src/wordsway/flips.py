@@ -4,12 +4,12 @@ import math
 import os
 import statistics
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from wordsway.errors import InputError, RankWarning
+from wordsway.errors import InputError, RankWarning, SpanError
 from wordsway.generalization import TRAININGS, Flip, Generalization
 from wordsway.maps.named import named_map
 from wordsway.objectives import AIMS
@@ -18,6 +18,10 @@ from wordsway.seeds import stream
 from wordsway.tasks import GaussianTask, RealTask, Task
 from wordsway.tokens import check_size, check_tokens
 
+_UNDEFINED = (
+    "the features of their text lie in the span of the training features, so that re-training has nothing to change "
+    "(as many texts as features, N >= n d, or a training text with the same first n tokens)"
+)
 SMALL_GAMMA = 0.5  # points that hardly tell the two texts apart before training
 Key = tuple[str, int | None, int, int, int]  # map, d, n, training size, trial
 
@@ -29,8 +33,9 @@ class FlipPlan:
 
     A trial has weights and texts of its own; larger training sets begin with smaller ones. Texts are Gaussian with a
     linear rule for their labels or, with `data` (what `load_texts` takes), the first n tokens of real ones that are
-    long enough for the largest n. d is None for all coordinates of the encoder. The token that moves is the first one
-    of the text that is not special unless given.
+    long enough for the largest n (beyond layer 0 their states have seen that much of the text). d is None for all
+    coordinates of the encoder, or 384 of Gaussian texts. The token that moves is the first one of the text that is not
+    special unless given.
     """
 
     maps: tuple[str, ...]
@@ -40,7 +45,7 @@ class FlipPlan:
     objectives: tuple[str, ...] = ("align", "error")
     penalties: tuple[float, ...] = (0.1,)
     trials: int = 10
-    d: tuple[int | None, ...] = (768,)
+    d: tuple[int | None, ...] = (None,)
     seed: int = 0
     depth: int | None = None
     token: int | None = None
@@ -60,6 +65,8 @@ class FlipPlan:
             "d": self.d,
         }
         for name, values in lists.items():
+            if not isinstance(values, tuple):
+                raise InputError(f"{name} must be a tuple, as ({values!r},), got {values!r}")
             if not values:
                 raise InputError(f"{name} is empty; name at least one")
             if len(set(values)) < len(values):
@@ -71,8 +78,8 @@ class FlipPlan:
         for d in self.d:
             if d is not None:
                 check_size(d, "d")
-            elif self.data is None or len(self.d) > 1:
-                raise InputError("d is None, all coordinates of the encoder, for real texts only, and then alone")
+            elif len(self.d) > 1:
+                raise InputError("d=None, which is all coordinates of the encoder, must be alone")
         check_size(self.trials, "trials")
         check_size(self.seed, "seed", least=0)
         for name, known in (("trainings", TRAININGS), ("objectives", AIMS)):
@@ -164,17 +171,24 @@ class FlipGroup:
 
 @dataclass(frozen=True)
 class Flips:
-    """A finished run."""
+    """A finished run. Flips by re-training that are not defined, `undefined` of them, are not among the points."""
 
     plan: FlipPlan
     points: tuple[FlipPoint, ...]
     groups: tuple[FlipGroup, ...]
+    undefined: int = 0
+
+    @property
+    def note(self) -> str | None:
+        """What a reader should know about flips that are missing."""
+        return f"{self.undefined} flips are not defined: {_UNDEFINED}" if self.undefined else None
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "plan": asdict(self.plan),
             "points": [asdict(point) for point in self.points],
             "groups": [asdict(group) for group in self.groups],
+            "undefined": self.undefined,
         }
 
 
@@ -188,8 +202,8 @@ def generalize(
     that are there already are not run again, so a run that was stopped goes on where it was. `progress` gets (done,
     all, next)."""
     log = RunLog(Path(out), plan, FlipPoint, "points.csv", "run") if out is not None else None
-    wanted, per_cell = list(plan.cells()), len(plan.questions())
-    known = _whole_cells(log, plan, per_cell) if log else {}
+    wanted = list(plan.cells())
+    known = _whole_cells(log, plan, set(wanted)) if log else {}
     tasks = _Tasks(plan)
     found: list[FlipPoint] = []
     for done, key in enumerate(wanted):
@@ -204,13 +218,16 @@ def generalize(
         found += points
     if progress:
         progress(len(wanted), len(wanted), "")
-    result = Flips(plan, tuple(found), tuple(summarize(found)))
+    defined = [point for point in found if not math.isnan(point.err)]
+    if not defined:
+        raise InputError(f"no flip of this plan is defined: {_UNDEFINED}")
+    result = Flips(plan, tuple(defined), tuple(summarize(defined)), len(found) - len(defined))
     if log:
         write_table(log.folder / "summary.csv", FlipGroup, result.groups)
     return result
 
 
-def _whole_cells(log: RunLog[FlipPoint], plan: FlipPlan, per_cell: int) -> dict[Key, list[FlipPoint]]:
+def _whole_cells(log: RunLog[FlipPoint], plan: FlipPlan, wanted: Container[Key]) -> dict[Key, list[FlipPoint]]:
     """Cells that are there with all their flips. A cell that was cut short is run again, whole: on a map that
     remembers, later flips depend on earlier ones."""
     widths = {d: d for d in plan.d if d is not None}
@@ -218,7 +235,12 @@ def _whole_cells(log: RunLog[FlipPoint], plan: FlipPlan, per_cell: int) -> dict[
     for point in log.read():
         key = (point.map, widths.get(point.d), point.n, point.train_size, point.trial)
         cells.setdefault(key, []).append(point)
-    whole = {key: points for key, points in cells.items() if len(points) == per_cell}
+    asked = plan.questions()
+    whole = {
+        key: points
+        for key, points in cells.items()
+        if [(p.training, p.objective, p.penalty) for p in points] == asked and key in wanted
+    }
     if len(whole) < len(cells):
         log.replace([point for points in whole.values() for point in points])
     return whole
@@ -258,17 +280,24 @@ def _run(plan: FlipPlan, task: Task, key: Key, device: str) -> list[FlipPoint]:
     token = task.token if plan.token is None else plan.token
     points = []
     for training, objective, penalty in plan.questions():
-        flip = learner.flip(
-            X[0],
-            int(y[0]),
-            token,
-            training=training,
-            objective=objective,
-            penalty=0.0 if penalty is None else penalty,
-            seed=plan.seed,
-        )
-        points.append(_point(key, d, learner, flip))
+        options: dict[str, Any] = {"training": training, "objective": objective, "seed": plan.seed}
+        try:
+            flip = learner.flip(X[0], int(y[0]), token, penalty=0.0 if penalty is None else penalty, **options)
+            points.append(_point(key, d, learner, flip))
+        except SpanError:
+            points.append(_undefined(key, d, learner, training, objective, penalty, int(y[0]), token))
     return points
+
+
+def _undefined(
+    key: Key, d: int, learner: Generalization, training: str, objective: str, penalty: float | None, y: int, token: int
+) -> FlipPoint:
+    """The row of a flip that is not defined: the table says that it was tried."""
+    map, _, n, size, trial = key
+    known: dict[str, Any] = {"map": map, "d": d, "n": n, "train_size": size, "trial": trial, "training": training}
+    known |= {"objective": objective, "penalty": penalty, "y": y, "token": token, "evaluations": 0}
+    known |= {"rank": learner.rank, "residual": learner.residual}
+    return FlipPoint(**{field.name: known.get(field.name, math.nan) for field in fields(FlipPoint)})
 
 
 def _point(key: Key, d: int, learner: Generalization, flip: Flip) -> FlipPoint:

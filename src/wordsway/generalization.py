@@ -22,7 +22,7 @@ from torch import Tensor
 
 from wordsway.constraints import Ball
 from wordsway.devices import find_device, find_dtype, precise
-from wordsway.errors import InputError, RankWarning, TooLargeError
+from wordsway.errors import InputError, RankWarning, SpanError, TooLargeError
 from wordsway.maps.base import FeatureMap, View, as_map, moved
 from wordsway.memory import fits, require
 from wordsway.objectives import AIMS, Aim, FlipObjective
@@ -129,6 +129,8 @@ class Generalization:
         require(16.0 * texts.numel(), f"the features of {len(texts)} texts", "use fewer or shorter texts")
         place = torch.device("cpu") if self.phi.remembers else precise(self.device)
         features = self.phi.features(texts.to(place))
+        if not bool(torch.isfinite(features).all()):
+            raise InputError("phi gives features that are NaN or infinite for some of the training texts")
         featured = time.perf_counter()
         self.readout = Readout.fit(features, Y.to(features), cutoff)
         self.seconds = {
@@ -169,7 +171,7 @@ class Generalization:
         """f(X, theta), by default with theta*."""
         return float(self._features(self._text(X)) @ (self.theta if theta is None else theta))
 
-    def trained(self, X: Any, y: int, training: Training | str) -> Float[Tensor, " k"]:
+    def trained(self, X: Any, y: Any, training: Training | str) -> Float[Tensor, " k"]:
         """theta_f or theta_r: the parameters after the pair (X, y) was seen."""
         base = self._features(self._text(X))
         target = self._target(base, _choice(training, TRAININGS, "training"))
@@ -178,7 +180,7 @@ class Generalization:
     def flip(
         self,
         X: Any,
-        y: int,
+        y: Any,
         token: int = 0,
         *,
         training: Training | str = "finetune",
@@ -232,6 +234,8 @@ class Generalization:
         delta = region.project(delta.to("cpu", torch.float64))
         change, checked = self._change(case, delta)
         inner = (targets @ change).to("cpu", torch.float64)
+        if question.squares(inner) > question.squares(torch.zeros_like(inner)):  # not moving at all is better
+            delta, inner = torch.zeros_like(delta), torch.zeros_like(inner)
         alignment, told, after = (float(value) for value in question.outcome(inner))
         return Flip(
             gamma=abs(told),
@@ -287,9 +291,11 @@ class Generalization:
             return base
         rest = self.readout.orthogonal(base)
         if rest is None:
-            raise InputError(
-                "phi(X) lies in the span of the training features (is X one of the training texts?), so there is "
-                "nothing left for re-training to change; training='finetune' is defined"
+            N, k = self.readout.features.shape
+            why = f"there are N={N} of them with {k} entries" if N >= k else "is X one of the training texts?"
+            raise SpanError(
+                f"phi(X) lies in the span of the training features ({why}), so re-training has nothing left to change; "
+                "training='finetune' is defined"
             )
         return rest
 

@@ -109,7 +109,7 @@ def plot_flips(flips: Flips, map: str) -> "Figure":
                     label = _describe(kind[0], kind[1] if by_size else shade, shade if by_size else None)
                     _scatter(axes, chosen, _COLOURS[k % len(_COLOURS)], _marker(kind, kinds), label)
             title = f"n={n}, d={d}" if len(plan.d) > 1 else f"n={n}"
-            axes.set_title(f"{_TRAININGS[training]}, {title}", loc="left", fontsize=10)
+            axes.set_title(f"{_TRAININGS[training]}, {title}", loc="left", fontsize=10, pad=14)
             axes.set(xlim=(-0.03 * right, right), ylim=(-0.03 * _TOP, 1.04 * _TOP))
             axes.spines[["top", "right"]].set_visible(False)
     for axes in grid[-1]:

@@ -100,6 +100,8 @@ def stack_texts(texts: Any) -> Float[Tensor, "N n d"]:
     for k, text in enumerate(texts):
         rows = as_text(text, f"text {k}")
         if rows.shape != first.shape:
+            if rows.shape[1] != first.shape[1]:
+                raise InputError(f"text 0 has d={first.shape[1]} coordinates a token, but text {k} has {rows.shape[1]}")
             lengths = sorted(as_text(text).shape[0] for text in texts)
             raise InputError(
                 f"the training texts do not have one shape: text 0 has {tuple(first.shape)}, text {k} has "
@@ -114,20 +116,26 @@ def stack_texts(texts: Any) -> Float[Tensor, "N n d"]:
 def check_labels(labels: Any, count: int) -> Float[Tensor, " N"]:
     """+1 and -1, both of them, one for each text."""
     try:
-        Y = torch.as_tensor(labels).detach().to("cpu", torch.float64)
+        given = torch.as_tensor(labels).detach()
+        Y = given.to("cpu", torch.float64) if not given.is_complex() else given.real * torch.nan
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"labels must be numbers, +1 or -1: {error}") from None
     if Y.shape != (count,):
         raise InputError(f"there are {count} training texts, but labels has shape {tuple(Y.shape)}")
     if not bool((Y.abs() == 1).all()):
-        other = sorted({float(value) for value in Y if abs(value) != 1})
-        raise InputError(f"labels must be +1 or -1, got also {', '.join(f'{value:g}' for value in other[:5])}")
+        other = torch.unique(Y[Y.abs() != 1])
+        raise InputError(f"labels must be +1 or -1, got also {', '.join(f'{value:g}' for value in other[:5].tolist())}")
     if len(set(Y.tolist())) < 2:
         raise InputError(f"all {count} labels are {Y[0]:+g}; training needs both +1 and -1")
     return Y
 
 
 def check_label(y: Any) -> int:
-    if isinstance(y, bool) or not isinstance(y, int | float | np.number | Tensor) or float(y) not in (1.0, -1.0):
+    """+1 or -1."""
+    try:
+        value = float(y)
+    except (TypeError, ValueError, RuntimeError):
+        value = 0.0
+    if isinstance(y, bool | str) or value not in (1.0, -1.0):
         raise InputError(f"y must be +1 or -1, got {y!r}")
-    return int(y)
+    return int(value)

@@ -11,7 +11,7 @@ from types import NoneType
 from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 from wordsway.errors import InputError
-from wordsway.files import write_text
+from wordsway.files import decode, write_text
 
 Row = TypeVar("Row")  # a dataclass of str, int, float and float | None
 
@@ -29,7 +29,7 @@ class RunLog(Generic[Row]):
         plan_file = folder / "plan.json"
         if not plan_file.exists() or not self.read():  # a plan of which nothing was measured holds no one up
             write_text(plan_file, text)
-        elif plan_file.read_text(encoding="utf-8") != text:
+        elif plan_file.read_bytes() != text.encode():
             raise InputError(
                 f"{str(folder)!r} holds another {what} (see its plan.json); choose another folder for this one"
             )
@@ -39,7 +39,7 @@ class RunLog(Generic[Row]):
         if not self.table.exists():
             write_text(self.table, ",".join(names) + "\n")
             return []
-        text = self.table.read_text(encoding="utf-8")
+        text = decode(self.table.read_bytes(), str(self.table))
         if not text.endswith("\n"):  # the last line was being written when the run was killed
             text = text[: text.rfind("\n") + 1]
             write_text(self.table, text)
@@ -51,6 +51,8 @@ class RunLog(Generic[Row]):
         for number, line in enumerate(reader, start=2):
             try:
                 found.append(self.row(**{name: _parse(line[name], kinds[name]) for name in names}))
+                if None in line:  # more fields than columns
+                    raise ValueError
             except (TypeError, ValueError):
                 raise InputError(f"line {number} of {str(self.table)!r} is damaged; mend it, or delete it") from None
         return found

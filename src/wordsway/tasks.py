@@ -39,7 +39,7 @@ class GaussianTask(Task):
     token: int = 0
 
     def texts(self, count: int, n: int, d: int | None) -> tuple[Float[Tensor, "count n d"], Float[Tensor, " count"]]:
-        return labelled_tokens(count, n, d or 768, stream(*self.key))
+        return labelled_tokens(count, n, d or 384, stream(*self.key))
 
 
 def labelled_tokens(count: int, n: int, d: int, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -90,12 +90,7 @@ class RealTask(Task):
         while len(order) <= train_size:
             order += [side[len(order) // 2] for side in sides.values() if len(order) // 2 < len(side)]
         order = order[: train_size + 1]
-        # What a text has beyond `longest` tokens is not looked at, so cropping loses nothing that is measured.
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "kept only|cropped", TextWarning)
-            # The embedding layer is as quick as a disk; deeper layers are worth keeping.
-            texts = [found.texts[k] for k in order]
-            encoded = encode(texts, encoder, layer=layer, max_tokens=longest, cache=layer > 0)
+        encoded = _first_tokens([found.texts[k] for k in order], longest, encoder, layer)
         token = int((~encoded[0].special).nonzero()[0])
         return RealTask(tuple(encoded), tuple(found.labels[k] for k in order), token)
 
@@ -107,3 +102,16 @@ class RealTask(Task):
         for text, tokens in zip(X, self.encoded[:count], strict=True):
             text.copy_(tokens[:n].X if d is None else tokens[:n].first_dims(d).X)
         return X, torch.tensor(self.labels[:count], dtype=torch.float64)
+
+
+def _first_tokens(texts: list[str], longest: int, encoder: str, layer: int) -> list[Tokens]:
+    """Encoded texts of which at least `longest` tokens can be looked at. They are cropped one token later, as a cropped
+    text ends with the closing special token; only at the model's limit there is no room for that."""
+    options: dict[str, Any] = {"layer": layer, "cache": layer > 0}  # the embedding layer is as quick as a disk
+    with warnings.catch_warnings():
+        # What a text has beyond `longest` tokens is not looked at, so cropping loses nothing that is measured.
+        warnings.filterwarnings("ignore", "kept only|cropped", TextWarning)
+        try:
+            return encode(texts, encoder, max_tokens=longest + 1, **options)
+        except InputError:
+            return encode(texts, encoder, max_tokens=longest, **options)

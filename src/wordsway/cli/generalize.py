@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordsway.cli.common import Debug, Depth, Json, Seed, app, names_of, number, numbers_of, one_line_errors
+from wordsway.cli.common import Debug, Depth, Json, Seed, app, names_of, number, numbers_of, one_line_errors, printable
 from wordsway.cli.common import whole_numbers as whole
 from wordsway.errors import InputError
 
@@ -23,7 +23,9 @@ def generalize(
     objective: Annotated[
         str, typer.Option(help="What the move minimises, by commas: align, error, penalized.")
     ] = "align,error",
-    penalty: Annotated[str, typer.Option(help="For the objective penalized, by commas.")] = "0.1",
+    penalty: Annotated[
+        str | None, typer.Option(help="For the objective penalized, by commas (0.1 unless given).")
+    ] = None,
     trials: Annotated[int, typer.Option(min=1, help="Texts and weights to draw; each is a point.")] = 10,
     d: Annotated[
         str | None,
@@ -57,12 +59,16 @@ def generalize(
     """Can a model learn that one word flipped the meaning?
 
     Trains on labelled texts, shows the model one more, then asks for its error on that text with one word moved and the
-    label flipped. Random features cannot get below (2 - gamma)^2, where gamma is how far the two texts were told apart
-    before; attention can.
+    label flipped. Random features stay near (2 - gamma)^2, where gamma is how far the two texts were told apart before;
+    attention gets far below.
     """
     with one_line_errors(debug):
         if data is None and (encoder != "minilm" or layer or shorter_than is not None):
             raise InputError("--encoder, --layer and --shorter-than are about real texts; name some with --data")
+        if penalty is not None and "penalized" not in objective:
+            raise InputError("--penalty is for --objective penalized")
+        if shorter_than is not None and shorter_than <= max(whole(n, "--n"), default=0):
+            raise InputError(f"--shorter-than {shorter_than} leaves no texts of n={max(whole(n, '--n'))} tokens")
         if training != "both" and "both" in training:
             raise InputError("--training both is alone; else finetune, retrain or finetune,retrain")
         from wordsway.flips import FlipPlan
@@ -70,16 +76,15 @@ def generalize(
         from wordsway.generalization import TRAININGS
         from wordsway.progress import progress_bar
 
-        widths: tuple[int | None, ...] = (None,) if data is not None else (384,)
         plan = FlipPlan(
             maps=names_of(map),
             n=tuple(whole(n, "--n")),
             train_sizes=tuple(whole(train_size, "--train-size")),
             trainings=TRAININGS if training == "both" else names_of(training),
             objectives=names_of(objective),
-            penalties=tuple(numbers_of(penalty, "--penalty")),
+            penalties=(0.1,) if penalty is None else tuple(numbers_of(penalty, "--penalty")),
             trials=trials,
-            d=widths if d is None else tuple(whole(d, "--d")),
+            d=(None,) if d is None else tuple(whole(d, "--d")),
             seed=seed,
             depth=depth,
             token=token,
@@ -110,7 +115,7 @@ def _show(result: "Flips") -> None:
     from rich.table import Table
 
     console = Console()
-    console.print(_heading(result.plan, result.points[0].d), soft_wrap=True, highlight=False)
+    console.print(printable(_heading(result.plan, result.points[0].d)), soft_wrap=True, highlight=False, markup=False)
     table = Table(box=None, padding=(0, 1))
     several = len(result.plan.d) > 1
     headings = (
@@ -140,6 +145,8 @@ def _show(result: "Flips") -> None:
         "(2 - gamma)^2.",
         highlight=False,
     )
+    if result.note:
+        console.print(f"note: {result.note}", soft_wrap=True, highlight=False)
     short = [p for p in result.points if p.rank < p.train_size]
     if short:
         worst = max(short, key=lambda p: p.residual)
@@ -153,6 +160,8 @@ def _show(result: "Flips") -> None:
 
 def _heading(plan: "FlipPlan", d: int) -> str:
     source = "Gaussian texts" if plan.data is None else f"{plan.data}, encoder {plan.encoder} layer {plan.layer}"
-    token = "first that is not special" if plan.token is None else str(plan.token)
+    first = 0 if plan.data is None else "first that is not special"
+    token = first if plan.token is None else plan.token
     width = "" if len(plan.d) > 1 else f", d={d}"
-    return f"{source}{width}, token: {token}, {plan.trials} trials, seed={plan.seed}"
+    trials = f"{plan.trials} trial" + ("s" if plan.trials > 1 else "")
+    return f"{source}{width}, token: {token}, {trials}, seed={plan.seed}"
