@@ -78,9 +78,9 @@ def job_adam(encoder: str, out: Path | None) -> None:
     print("| map | training | objective | ours | Adam | ours, s | Adam, s | times faster |\n" + "|---" * 8 + "|")
     wins, ratios = 0, []
     for seed in range(10):
-        X, y, token = reviews(encoder, N, n, 1000 + seed)
+        X, y, token = reviews(encoder, N, n, 2000 + seed)
         name = ("raf", "relu-raf")[seed % 2]
-        learner = ws.Generalization(ws.named_map(name, n, X.shape[2], 1000 + seed), X[1:], y[1:])
+        learner = ws.Generalization(ws.named_map(name, n, X.shape[2], 2000 + seed), X[1:], y[1:])
         training, objective = questions[seed // 2 % 4]
         question: dict[str, Any] = {"training": training, "objective": objective, "seed": seed}
         if seed == 0:
