@@ -38,6 +38,7 @@ def numbers(flips: ws.Flips) -> list[dict[str, object]]:
     return [{k: v for k, v in asdict(point).items() if k not in TIMES} for point in flips.points]
 
 
+@pytest.mark.slow
 def test_a_plan_is_a_grid() -> None:
     result = ws.generalize(PLAN)
     assert len(result.points) == 2 * 2 * 2 * 3  # maps, N, trials, questions
@@ -220,6 +221,7 @@ def test_the_command_on_real_texts_with_penalties(tmp_path: Path) -> None:
     assert (tmp_path / "flips-relu-raf.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
