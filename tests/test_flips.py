@@ -62,6 +62,7 @@ def test_a_cell_stands_alone() -> None:
         assert p.err == pytest.approx(q.err, abs=1e-9) and p.gamma == pytest.approx(q.gamma, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
     """Stopped between cells, and killed while a cell was being written: the table is that of an undisturbed run."""
     whole = ws.generalize(PLAN)
@@ -193,6 +194,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 SMALL = ["--map", "rf,raf", "--n", "4", "--d", "8", "--train-size", "6", "--trials", "1"]
 
 
+@pytest.mark.slow
 def test_the_command_writes_table_pictures_and_json(tmp_path: Path) -> None:
     done = run(*SMALL, "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
