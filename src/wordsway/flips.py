@@ -278,59 +278,30 @@ def _run(plan: FlipPlan, task: Task, key: Key, device: str) -> list[FlipPoint]:
         warnings.simplefilter("ignore", RankWarning)  # the rank and the residual are in the table
         learner = Generalization(phi, X[1:], y[1:], device=device)
     token = task.token if plan.token is None else plan.token
+    cell = {"map": map, "d": d, "n": n, "train_size": size, "trial": trial}
     points = []
     for training, objective, penalty in plan.questions():
-        options: dict[str, Any] = {"training": training, "objective": objective, "seed": plan.seed}
+        question: dict[str, Any] = {"y": int(y[0]), "token": token, "training": training, "objective": objective}
         try:
-            flip = learner.flip(X[0], int(y[0]), token, penalty=0.0 if penalty is None else penalty, **options)
-            points.append(_point(key, d, learner, flip))
+            flip = learner.flip(X[0], penalty=0.0 if penalty is None else penalty, seed=plan.seed, **question)
         except SpanError:
-            points.append(_undefined(key, d, learner, training, objective, penalty, int(y[0]), token))
+            flip = None
+        points.append(_point({**cell, **question, "penalty": penalty}, learner, flip))
     return points
 
 
-def _undefined(
-    key: Key, d: int, learner: Generalization, training: str, objective: str, penalty: float | None, y: int, token: int
-) -> FlipPoint:
-    """The row of a flip that is not defined: the table says that it was tried."""
-    map, _, n, size, trial = key
-    known: dict[str, Any] = {"map": map, "d": d, "n": n, "train_size": size, "trial": trial, "training": training}
-    known |= {"objective": objective, "penalty": penalty, "y": y, "token": token, "evaluations": 0}
-    known |= {"rank": learner.rank, "residual": learner.residual}
+_OF_A_FLIP = ("gamma", "err", "bound", "alignment", "before", "moved", "after", "value", "evaluations")
+
+
+def _point(known: dict[str, Any], learner: Generalization, flip: Flip | None) -> FlipPoint:
+    """A row of the table. Where the flip is not defined its numbers are NaN: the table says that it was tried."""
+    known = {**known, "rank": learner.rank, "residual": learner.residual, "evaluations": 0}
+    known |= {f"{part}_seconds": seconds for part, seconds in learner.seconds.items()}
+    if flip is not None:
+        known |= {name: getattr(flip, name) for name in _OF_A_FLIP}
+        known |= {"length": float(flip.delta.norm()) / flip.radius}
+        known |= {"update_seconds": flip.training_seconds, "search_seconds": flip.seconds}
     return FlipPoint(**{field.name: known.get(field.name, math.nan) for field in fields(FlipPoint)})
-
-
-def _point(key: Key, d: int, learner: Generalization, flip: Flip) -> FlipPoint:
-    map, _, n, size, trial = key
-    return FlipPoint(
-        map=map,
-        d=d,
-        n=n,
-        train_size=size,
-        trial=trial,
-        training=flip.training,
-        objective=flip.objective,
-        penalty=flip.penalty,
-        gamma=flip.gamma,
-        err=flip.err,
-        bound=flip.bound,
-        alignment=flip.alignment,
-        before=flip.before,
-        moved=flip.moved,
-        after=flip.after,
-        y=flip.y,
-        token=flip.token,
-        length=float(flip.delta.norm()) / flip.radius,
-        value=flip.value,
-        rank=learner.rank,
-        residual=learner.residual,
-        evaluations=flip.evaluations,
-        features_seconds=learner.seconds["features"],
-        gram_seconds=learner.seconds["gram"],
-        solve_seconds=learner.seconds["solve"],
-        update_seconds=flip.training_seconds,
-        search_seconds=flip.seconds,
-    )
 
 
 def summarize(points: Sequence[FlipPoint]) -> Iterator[FlipGroup]:
