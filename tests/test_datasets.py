@@ -14,9 +14,9 @@ import pytest
 
 import wordsway as ws
 from hub import hub
+from wordsway.comparison import changed_word
 from wordsway.datasets import SAMPLE_LONGEST
 from wordsway.encoders.load import count_tokens
-from wordsway.substitutions import changed_word
 
 ROWS = [{"text": f'text, number {k}\nwith a "quote" and 你好', "label": k % 2} for k in range(10)]
 

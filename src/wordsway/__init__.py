@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from wordsway.attentions import AttentionMaps, attention_maps
     from wordsway.certificates import Certificate, certify
+    from wordsway.comparison import Substitution, substitution
     from wordsway.curves import Curve, curve
     from wordsway.datasets import LabelledTexts, load_texts
     from wordsway.encoders.base import Encoder
@@ -19,17 +21,21 @@ if TYPE_CHECKING:
     from wordsway.errors import InputError, RankWarning, TextWarning, TooLargeError
     from wordsway.flips import FlipPlan, Flips, generalize
     from wordsway.generalization import Flip, Generalization
+    from wordsway.layer_profiles import LayerProfile, layer_profile
     from wordsway.maps.base import FeatureMap, PlainMap, View
     from wordsway.maps.named import named_map
     from wordsway.maps.random_attention import RandomAttention
     from wordsway.maps.random_features import RandomFeatures
+    from wordsway.pretrained.map import PretrainedMap
+    from wordsway.prompts import PromptChange, compare_prompts
+    from wordsway.replacements import Substitutions, substitutions
     from wordsway.result import Sensitivity, load_result
     from wordsway.sensitivity import change, word_sensitivity
-    from wordsway.substitutions import Substitution, substitution
     from wordsway.tasks import labelled_tokens
     from wordsway.tokens import Tokens, normalize_rows, synthetic_tokens
 
 _HOMES = {
+    "AttentionMaps": "attentions",
     "Certificate": "certificates",
     "Curve": "curves",
     "Encoder": "encoders.base",
@@ -40,34 +46,43 @@ _HOMES = {
     "Generalization": "generalization",
     "InputError": "errors",
     "LabelledTexts": "datasets",
+    "LayerProfile": "layer_profiles",
     "PlainMap": "maps.base",
+    "PretrainedMap": "pretrained.map",
+    "PromptChange": "prompts",
     "RandomAttention": "maps.random_attention",
     "RandomFeatures": "maps.random_features",
     "RankWarning": "errors",
     "Sensitivity": "result",
-    "Substitution": "substitutions",
+    "Substitution": "comparison",
+    "Substitutions": "replacements",
     "SyntheticEncoder": "encoders.synthetic",
     "TextWarning": "errors",
     "Tokens": "tokens",
     "TooLargeError": "errors",
     "View": "maps.base",
+    "attention_maps": "attentions",
     "certify": "certificates",
     "change": "sensitivity",
+    "compare_prompts": "prompts",
     "curve": "curves",
     "encode": "encoders.encode",
     "generalize": "flips",
     "labelled_tokens": "tasks",
+    "layer_profile": "layer_profiles",
     "load_result": "result",
     "load_texts": "datasets",
     "named_map": "maps.named",
     "normalize_rows": "tokens",
     "random_words": "encoders.vocabulary",
-    "substitution": "substitutions",
+    "substitution": "comparison",
+    "substitutions": "replacements",
     "synthetic_tokens": "tokens",
     "word_sensitivity": "sensitivity",
 }
 
 __all__ = [
+    "AttentionMaps",
     "Certificate",
     "Curve",
     "Encoder",
@@ -78,29 +93,37 @@ __all__ = [
     "Generalization",
     "InputError",
     "LabelledTexts",
+    "LayerProfile",
     "PlainMap",
+    "PretrainedMap",
+    "PromptChange",
     "RandomAttention",
     "RandomFeatures",
     "RankWarning",
     "Sensitivity",
     "Substitution",
+    "Substitutions",
     "SyntheticEncoder",
     "TextWarning",
     "Tokens",
     "TooLargeError",
     "View",
+    "attention_maps",
     "certify",
     "change",
+    "compare_prompts",
     "curve",
     "encode",
     "generalize",
     "labelled_tokens",
+    "layer_profile",
     "load_result",
     "load_texts",
     "named_map",
     "normalize_rows",
     "random_words",
     "substitution",
+    "substitutions",
     "synthetic_tokens",
     "word_sensitivity",
 ]

@@ -37,6 +37,18 @@ def progress_bar(shown: bool = True) -> Iterator[Callable[[int, int, str], None]
 
 
 @contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """A sign of life on stderr, where that is a terminal, for work whose length is not known."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+@contextmanager
 def bars_for_people() -> Iterator[None]:
     """Keep other libraries' progress bars, but only where somebody looks at them."""
     with redirect_stderr(sys.stderr if sys.stderr.isatty() else io.StringIO()):

@@ -18,7 +18,7 @@ from wordsway.errors import InputError, TooLargeError
 from wordsway.maps.base import FeatureMap, View, as_map, moved
 from wordsway.memory import fits
 from wordsway.result import Sensitivity, TokenSensitivity, summarize
-from wordsway.search.ascent import Ascent, maximize, suited
+from wordsway.search.ascent import BUDGETS, Ascent, maximize, suited
 from wordsway.tokens import Tokens, as_text, check_size
 from wordsway.words import describe, moves_of, radii_of, rank_words
 
@@ -34,7 +34,7 @@ def word_sensitivity(
     *,
     seed: int = 0,
     radius: float | Sequence[float] | None = None,
-    budget: int | None = None,
+    budget: int | str | None = None,
     joint: bool = False,
     special: bool = False,
     certificate: bool = True,
@@ -48,9 +48,10 @@ def word_sensitivity(
     `token` is one index, a list of them, or "all" for the supremum over every token: each is moved alone, and all
     are measured on one and the same map. `radius` is one for all or one for each token of the text; unless given it is
     sqrt(d), or a token's own norm for `Tokens` that were not normalised. `budget` is the number of evaluations
-    that a token's search may use; more can only help. The search runs in `dtype` on `device`; what it found is
-    evaluated again in float64. `certificate=False` and `random_draws=0` leave out the upper bound and the average
-    case. `progress` is called with (searches done, searches in all).
+    that a token's search may use, or "quick", "default" or "thorough"; more can only help. The search runs in `dtype`
+    on `device`; what it found is evaluated again in float64 (a pre-trained model: in its own precision).
+    `certificate=False` and `random_draws=0` leave out the upper bound and the average case. `progress` is called with
+    (searches done, searches in all).
 
     When X is an encoded text (`Tokens`), "all" means the tokens of its words, and `special=True` the others too; the
     result has `words`. A word's sensitivity is that of its best token; with `joint=True`, all of its tokens move
@@ -61,13 +62,17 @@ def word_sensitivity(
     encoded = X if isinstance(X, Tokens) else None
     text = as_text(X)
     phi.check(text)
+    if encoded is not None:
+        phi.check_tokens(encoded)
     n, d = text.shape
     moves = moves_of(token, n, encoded, joint, special)
     seed = check_size(seed, "seed", least=0)
     random_draws = check_size(random_draws, "random_draws", least=0)
     radii = radii_of(radius, text, own_norms=encoded is not None and not encoded.normalized)
     device, dtype = find_device(device), find_dtype(dtype)
-    if budget is not None:
+    if isinstance(budget, str) and budget not in BUDGETS:
+        raise InputError(f"budget={budget!r} is not known; use a number, or {', '.join(BUDGETS)}")
+    if budget is not None and not isinstance(budget, str):
         check_size(budget, "budget", least=FEWEST)
 
     reach = tuple(max(radii[k] for k in move) for move in moves)
@@ -134,7 +139,7 @@ class _Job:
     moves: tuple[tuple[int, ...], ...]
     radii: tuple[float, ...]
     seed: int
-    budget: int | None
+    budget: int | str | None
     certificate: bool
     draws: int
     dtype: torch.dtype
@@ -202,7 +207,11 @@ class _Job:
 
     def ascent(self, view: View, position: int) -> Ascent:
         """The search for one token, with its part of what a lazy map may still be asked."""
-        ascent = suited(view) if self.budget is None else suited(view).scaled(self.budget)
+        ascent = suited(view)
+        if isinstance(self.budget, str):
+            ascent = ascent.scaled(max(FEWEST, round(BUDGETS[self.budget] * ascent.budget)))
+        elif self.budget is not None:
+            ascent = ascent.scaled(self.budget)
         if view.evaluations_left is None:
             return ascent
         tokens_left = len(self.moves) - position
@@ -219,7 +228,7 @@ class _Job:
         """How `lower` is evaluated: through the plain map where there is one and it fits."""
         need = self.phi.plain_bytes(*self.text.shape)
         if need is not None and fits(need):
-            return "plain map, float64"
+            return f"plain map, {self.phi.plain_precision}"
         has_float64 = self.device.type != "mps"
         return "revealed weights, float64" if need is None and has_float64 else f"view, {self.dtype}"
 

@@ -1,11 +1,14 @@
 """The command line: thin over the library. Heavy modules are imported inside the commands."""
 
+from wordsway.cli.attention import attention
 from wordsway.cli.common import app
 from wordsway.cli.curve import curve
 from wordsway.cli.generalize import generalize
+from wordsway.cli.layers import layers
 from wordsway.cli.measure import measure
+from wordsway.cli.substitute import substitute
 
-__all__ = ["app", "curve", "generalize", "main", "measure"]
+__all__ = ["app", "attention", "curve", "generalize", "layers", "main", "measure", "substitute"]
 
 
 def main() -> None:

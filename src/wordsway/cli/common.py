@@ -5,12 +5,14 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from wordsway import __version__
 from wordsway.errors import InputError, TextWarning
+from wordsway.files import decode
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -69,6 +71,19 @@ def root(
     ] = False,
 ) -> None:
     """How far can one word move a model? Bounds from below (search) and from above (certificates)."""
+
+
+def read_text(text: str | None, file: Path | None) -> str | None:
+    """A text from the command line, a file or stdin; None where none was given."""
+    if text is not None and file is not None:
+        raise InputError("give a text or --file, not both")
+    if file is not None:
+        content, name = file.read_bytes(), str(file)
+    elif text == "-":
+        content, name = sys.stdin.buffer.read(), "what came on stdin"
+    else:
+        return text
+    return decode(content, name).rstrip("\r\n")
 
 
 def whole_numbers(text: str, option: str) -> list[int]:

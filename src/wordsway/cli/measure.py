@@ -1,15 +1,15 @@
 """`wordsway measure`: one map at one text."""
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordsway.cli.common import Debug, Depth, Json, MapName, Seed, app, one_line_errors, whole_numbers
+from wordsway.cli.common import Debug, Depth, Json, MapName, Seed, app, one_line_errors, read_text, whole_numbers
+from wordsway.cli.models import At, measure_model
 from wordsway.errors import InputError
-from wordsway.files import check_target, decode
+from wordsway.files import check_target
 
 if TYPE_CHECKING:
     from wordsway.encoders.base import Encoder
@@ -30,7 +30,15 @@ def measure(
     against: Annotated[
         str | None, typer.Option(help="The text with one word replaced: measure what that changes.")
     ] = None,
-    map: Annotated[MapName, typer.Option("--map", help="Feature map.")] = MapName.raf,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Measure a model instead of a map: minilm, sentiment, mpnet, a folder, or a hub id."),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option(help="Of a model: last (unless given), pooled, logits, layer:K or all-layers.")
+    ] = None,
+    at: Annotated[At | None, typer.Option(help="Of a model: where moves enter (embeddings unless given).")] = None,
+    map: Annotated[MapName | None, typer.Option("--map", help="Feature map (raf unless given).")] = None,
     encoder: Annotated[
         str | None,
         typer.Option(help="minilm (for a text, unless given), a hub id or folder, synthetic, or correlated."),
@@ -56,7 +64,9 @@ def measure(
     depth: Depth = None,
     activation: Annotated[str, typer.Option(help="relu, tanh, gelu or identity, for rf and drf.")] = "relu",
     temperature: Annotated[float, typer.Option(help="Of the softmax, for raf.")] = 1.0,
-    budget: Annotated[int | None, typer.Option(help="Evaluations for the search of a token.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Of the search of a token: quick, default, thorough, or evaluations.")
+    ] = None,
     certificate: Annotated[
         bool, typer.Option("--certificate/--no-certificate", help="Upper bounds; a long text is quicker without.")
     ] = True,
@@ -75,10 +85,22 @@ def measure(
     Without a text, N Gaussian tokens take its place.
     """
     with one_line_errors(debug):
-        given = _read_text(text, file)
+        given = read_text(text, file)
         _check_early(radius, word, token, against, joint or special, out)
         if given is None:
-            _refuse_text_options(encoder, against, word, joint, special, raw, layer, max_tokens)
+            _refuse_text_options(encoder, model, against, word, joint, special, raw, layer, max_tokens)
+        evaluations = budget if budget is None or not budget.isdecimal() else int(budget)
+        if model is not None:
+            taken = {"--map": map, "--encoder": encoder, "--n": n, "--d": d, "--depth": depth, "--against": against}
+            _refuse_with_model(taken, raw, layer, activation, temperature)
+            moves = {"joint": joint, "special": special, "random_draws": draws, "seed": seed, "budget": evaluations}
+            choose = lambda tokens: _chosen(tokens, word, token)  # noqa: E731
+            where = at or At.embeddings
+            return measure_model(
+                given or "", model, output or "last", where, radius, max_tokens, device, choose, moves, as_json, out
+            )
+        if output is not None or at is not None:
+            raise InputError("--output and --at belong to --model")
         from wordsway.cli import show
         from wordsway.maps.named import named_map
         from wordsway.progress import progress_bar
@@ -94,17 +116,17 @@ def measure(
         )
         rows = X if given is None else X.X
         options: dict[str, Any] = {"activation": activation, "temperature": temperature, "device": device}
-        phi = named_map(map.value, rows.shape[0], rows.shape[1], seed, depth=depth, **options)
+        phi = named_map((map or MapName.raf).value, rows.shape[0], rows.shape[1], seed, depth=depth, **options)
         search: dict[str, Any] = {
             "seed": seed,
-            "budget": budget,
+            "budget": evaluations,
             "device": device,
             "radius": _radius(radius, rows, raw),
             "certificate": certificate,
         }
         if against is not None:
+            from wordsway.comparison import changed_word, substitution
             from wordsway.encoders.vocabulary import random_words
-            from wordsway.substitutions import changed_word, substitution
 
             other = prepare(against)
             place = changed_word(X, other)
@@ -130,18 +152,6 @@ def measure(
         print(json.dumps(result.to_dict(), allow_nan=False)) if as_json else show.sensitivity(result)
 
 
-def _read_text(text: str | None, file: Path | None) -> str | None:
-    if text is not None and file is not None:
-        raise InputError("give a text or --file, not both")
-    if file is not None:
-        content, name = file.read_bytes(), str(file)
-    elif text == "-":
-        content, name = sys.stdin.buffer.read(), "what came on stdin"
-    else:
-        return text
-    return decode(content, name).rstrip("\r\n")
-
-
 def _check_early(
     radius: float, word: str | None, token: str | None, against: str | None, moves: bool, out: Path | None
 ) -> None:
@@ -156,8 +166,19 @@ def _check_early(
         check_target(out)
 
 
+def _refuse_with_model(given: dict[str, Any], raw: bool, layer: int, activation: str, temperature: float) -> None:
+    """What belongs to a map must not be ignored when a model is measured."""
+    used = [option for option, value in given.items() if value is not None]
+    used += ["--raw"] * raw + ["--layer"] * (layer != 0) + ["--activation"] * (activation != "relu")
+    used += ["--temperature"] * (temperature != 1.0)
+    if used:
+        hint = "; for two texts: wordsway substitute --candidates, or ws.change" if used[0] == "--against" else ""
+        raise InputError(f"{used[0]} belongs to a map, not to --model{hint}")
+
+
 def _refuse_text_options(
     encoder: str | None,
+    model: str | None,
     against: str | None,
     word: str | None,
     joint: bool,
@@ -168,6 +189,7 @@ def _refuse_text_options(
 ) -> None:
     """What makes no sense without a text must not be ignored."""
     given = {
+        "--model": model is not None,
         "--against": against is not None,
         "--word": word is not None,
         "--joint": joint,
@@ -231,15 +253,9 @@ def _radius(radius: float, rows: Any, raw: bool) -> Any:
 def _chosen(tokens: "Tokens | None", word: str | None, token: str | None) -> Any:
     """Which tokens to move."""
     if word is not None and tokens is not None:
-        words = [k for k, found in enumerate(tokens.words) if found == word]
-        if not words:
-            words = [k for k, found in enumerate(tokens.words) if found.casefold() == word.casefold()]
-        number = word.removeprefix("#")
-        if not words and number.isdecimal() and 1 <= int(number) <= len(tokens.words):
-            words = [int(number) - 1]
-        if not words:
-            raise InputError(f"--word {word!r} is not in the text; its {len(tokens.words)} words are numbered from 1")
-        return [piece for k in words for piece in tokens.pieces[k]]
+        from wordsway.words import find_words
+
+        return [piece for k in find_words(tokens, word) for piece in tokens.pieces[k]]
     if token is None:
         return "all" if tokens is not None else [0]
     return token if token == "all" else whole_numbers(token, "--token")

@@ -11,8 +11,8 @@ from rich.text import Text
 from wordsway.cli.common import number, printable
 
 if TYPE_CHECKING:
+    from wordsway.comparison import Substitution
     from wordsway.result import RandomChange, Sensitivity, WordSensitivity
-    from wordsway.substitutions import Substitution
 
 MOST_ROWS = 20
 # From pale to dark blue: the lightness alone tells them apart, whichever colours an eye can see.
@@ -148,16 +148,19 @@ def _spread(random: "RandomChange") -> str:
 
 def _words(console: Console, result: "Sensitivity") -> None:
     words = sorted(result.words or (), key=lambda word: word.rank)
-    table = Table("rank", "word", "", "at least", "at most", box=None, padding=(0, 1))
+    certified = any(word.upper is not None for word in words)
+    table = Table("rank", "word", "", "at least", *(["at most"] if certified else []), box=None, padding=(0, 1))
     for word in words[:MOST_ROWS]:
         name = Text(printable(word.text), overflow="ellipsis", no_wrap=True)
         name.truncate(30, overflow="ellipsis")
-        table.add_row(str(word.rank), name, f"word {word.word + 1}", number(word.lower), number(word.upper))
+        bounds = [number(word.lower), *([number(word.upper)] if certified else [])]
+        table.add_row(str(word.rank), name, f"word {word.word + 1}", *bounds)
     assert result.text is not None
     for entry in result.per_token:  # special tokens that were asked for
         if result.text["word_ids"][entry.token] is None:
             name = Text(printable(result.text["tokens"][entry.token]))
-            table.add_row("", name, f"token {entry.token}", number(entry.lower), number(entry.upper))
+            bounds = [number(entry.lower), *([number(entry.upper)] if certified else [])]
+            table.add_row("", name, f"token {entry.token}", *bounds)
     console.print(table)
     _more(console, len(words) - MOST_ROWS, "words")
     top = words[0]

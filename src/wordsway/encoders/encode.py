@@ -12,6 +12,7 @@ import torch
 from wordsway.devices import find_device
 from wordsway.encoders.base import Encoder, check_text, warn_of
 from wordsway.encoders.cache import EmbeddingCache
+from wordsway.encoders.pretrained import PretrainedEncoder
 from wordsway.encoders.synthetic import FunctionEncoder, SyntheticEncoder
 from wordsway.errors import InputError
 from wordsway.progress import shown_progress
@@ -152,7 +153,7 @@ def _resolve(encoder: Any, tokenizer: Any, device: torch.device) -> tuple[Callab
         recipe = {"encoder": location.name, "revision": location.revision, "device": device.type}
         return lambda: load(location, str(device)), recipe
     if hasattr(encoder, "base_model") and hasattr(encoder, "config"):
-        return lambda: _live_encoder(encoder, tokenizer), None
+        return lambda: live_encoder(encoder, tokenizer), None
     if isinstance(encoder, torch.nn.Module):
         raise InputError(
             f"{type(encoder).__name__} is not a model of the transformers library; give a function of a text"
@@ -164,9 +165,9 @@ def _resolve(encoder: Any, tokenizer: Any, device: torch.device) -> tuple[Callab
     raise InputError(f"encoder must be a name, a folder, a model with its tokenizer or a function, got {encoder!r}")
 
 
-def _live_encoder(model: Any, tokenizer: Any) -> Encoder:
+def live_encoder(model: Any, tokenizer: Any) -> PretrainedEncoder:
+    """A live model as an encoder, checked when it is first seen."""
     from wordsway.encoders.checks import check_encoder
-    from wordsway.encoders.pretrained import PretrainedEncoder
 
     if tokenizer is None:
         raise InputError("a live model needs its tokenizer: encoder=model, tokenizer=tokenizer")

@@ -62,15 +62,20 @@ def locate(name: str | os.PathLike[str]) -> Location:
 @lru_cache(maxsize=2)
 def load(location: Location, device: str) -> PretrainedEncoder:
     """The encoder, checked. Kept in memory, since loading takes longer than most texts."""
-    import torch
-    from transformers import AutoModel
-
     from wordsway.encoders.checks import check_encoder
 
-    tokenizer = _tokenizer(location)
+    model = read_model(location, "AutoModel", device)
+    return check_encoder(PretrainedEncoder(model, read_tokenizer(location), location.name, location.revision))
+
+
+def read_model(location: Location, kind: str, device: str) -> Any:
+    """A model from its files by one of the library's `Auto` classes: float32, in eval mode, its weights frozen."""
+    import torch
+    import transformers
+
     with _quiet():
         try:
-            model, report = AutoModel.from_pretrained(
+            model, report = getattr(transformers, kind).from_pretrained(
                 location.folder,
                 dtype=torch.float32,
                 use_safetensors=None if location.gguf else True,
@@ -80,21 +85,36 @@ def load(location: Location, device: str) -> PretrainedEncoder:
         except Exception as error:  # damaged files raise many kinds of errors
             raise InputError(f"cannot load {location.name!r}: {one_line(error)}") from error
     # A pooler on top is not part of any hidden state; everything else must come from the file.
-    missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)
+    unused = "pooler" if kind == "AutoModel" else None
+    missing = sorted(key for key in report["missing_keys"] if unused is None or unused not in key)
     if missing or report["mismatched_keys"]:
         raise InputError(f"{location.name!r} lacks weights of its own architecture, such as {(missing or ['?'])[0]!r}")
-    model = model.eval().requires_grad_(False).to(device)
-    return check_encoder(PretrainedEncoder(model, tokenizer, location.name, location.revision))
+    return model.eval().requires_grad_(False).to(device)
+
+
+def architecture(location: Location) -> str:
+    """The class that the model's files were saved from, as far as they say."""
+    from transformers import AutoConfig
+
+    if location.gguf:
+        return "ForCausalLM"  # what GGUF files hold
+    with _quiet():
+        try:
+            config = AutoConfig.from_pretrained(location.folder, **_options(location))
+        except Exception as error:
+            raise InputError(f"cannot read the configuration of {location.name!r}: {one_line(error)}") from error
+    return next(iter(getattr(config, "architectures", None) or [""]))
 
 
 def count_tokens(texts: Sequence[str], name: str | os.PathLike[str]) -> list[int]:
     """How many tokens each text has, special ones included, by the tokenizer alone."""
-    tokenizer = _tokenizer(locate(name))
+    tokenizer = read_tokenizer(locate(name))
     return [len(ids) for ids in tokenizer(list(texts), split_special_tokens=True, verbose=False)["input_ids"]]
 
 
 @lru_cache(maxsize=2)
-def _tokenizer(location: Location) -> Any:
+def read_tokenizer(location: Location) -> Any:
+    """The tokenizer of a model's files, kept in memory."""
     from transformers import AutoTokenizer
 
     with _quiet():

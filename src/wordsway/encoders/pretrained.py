@@ -62,28 +62,26 @@ class PretrainedEncoder(Encoder):
 
     def embed(self, texts: Sequence[str], layer: int, max_tokens: int | None) -> Iterator[tuple[int, Tokens]]:
         pieces = self.tokenize(texts, max_tokens)
-        source = {"encoder": self.name, "revision": self.revision, "layer": layer}
         for batch in self._batches([len(part.ids) for part in pieces], layer):
             rows = self.states([pieces[k].ids for k in batch], layer)
             for index, X in zip(batch, rows, strict=True):
-                part = pieces[index]
-                special = torch.tensor(part.special, dtype=torch.bool)
-                yield (
-                    index,
-                    Tokens(
-                        X=X,
-                        tokens=part.tokens,
-                        word_ids=part.word_ids,
-                        special=special,
-                        offsets=part.offsets,
-                        text=part.text,
-                        normalized=False,
-                        ids=part.ids,
-                        source=source,
-                        full_length=part.full_length,
-                        unknown=part.unknown,
-                    ),
-                )
+                yield index, self.as_tokens(pieces[index], X, {"layer": layer})
+
+    def as_tokens(self, pieces: Pieces, X: Float[Tensor, "n d"], place: dict[str, Any]) -> Tokens:
+        """Raw rows with their words; `place` says which rows of the model they are."""
+        return Tokens(
+            X=X,
+            tokens=pieces.tokens,
+            word_ids=pieces.word_ids,
+            special=torch.tensor(pieces.special, dtype=torch.bool),
+            offsets=pieces.offsets,
+            text=pieces.text,
+            normalized=False,
+            ids=pieces.ids,
+            source={"encoder": self.name, "revision": self.revision, **place},
+            full_length=pieces.full_length,
+            unknown=pieces.unknown,
+        )
 
     def tokenize(self, texts: Sequence[str], max_tokens: int | None = None) -> list[Pieces]:
         """Pieces, words and special tokens; what looks like a special token in a text is text."""

@@ -14,7 +14,7 @@ from wordsway.errors import InputError
 from wordsway.seeds import generator, normal
 from wordsway.tokens import Tokens, check_size, normalize_rows, share_direction
 
-_MARKS = ("##", "\u0120", "\u2581")  # how vocabularies mark a continued word, or a space before one
+MARKS = ("##", "\u0120", "\u2581")  # how vocabularies mark a continued word, or a space before one
 
 
 def random_words(
@@ -42,9 +42,9 @@ def random_words(
         raise InputError(f"{found.name} has no vocabulary to draw random words from")
     places = tokens.pieces[word]
     drawn = torch.empty(count, len(places), dtype=torch.long)
-    vocabulary = _vocabulary(found)
+    vocabulary = pieces_by_kind(found)
     for column, place in enumerate(places):
-        choices = torch.tensor(vocabulary[_kind(tokens.tokens[place])])
+        choices = torch.tensor(vocabulary[kind_of(tokens.tokens[place])])
         picks = torch.randint(len(choices), (count,), generator=generator(seed, "random_words", column))
         drawn[:, column] = choices[picks]
     ids = [list(tokens.ids) for _ in range(count)]
@@ -62,7 +62,7 @@ def random_words(
 
 def _with_word(tokens: Tokens, word: int, ids: Sequence[int], X: torch.Tensor, encoder: PretrainedEncoder) -> Tokens:
     names = tuple(encoder.tokenizer.convert_ids_to_tokens(list(ids)))
-    new = "".join(_letters(names[place]) for place in tokens.pieces[word])
+    new = "".join(letters_of(names[place]) for place in tokens.pieces[word])
     return replace(_replaced(tokens, word, new, X), tokens=names, ids=tuple(ids))
 
 
@@ -92,20 +92,22 @@ def _synthetic(encoder: SyntheticEncoder, tokens: Tokens, word: int, count: int,
     return made
 
 
-def _vocabulary(encoder: PretrainedEncoder) -> dict[str, list[int]]:
+def pieces_by_kind(encoder: PretrainedEncoder) -> dict[str, list[int]]:
     """Ids of pieces of two or more letters, by kind."""
     found: dict[str, list[int]] = {}
     special = set(encoder.tokenizer.all_special_ids)
     for piece, number in sorted(encoder.tokenizer.get_vocab().items(), key=lambda item: item[1]):
-        letters = _letters(piece)
+        letters = letters_of(piece)
         if number not in special and len(letters) > 1 and letters.isalpha():
-            found.setdefault(_kind(piece), []).append(number)
+            found.setdefault(kind_of(piece), []).append(number)
     return found
 
 
-def _kind(piece: str) -> str:
-    return next((mark for mark in _MARKS if piece.startswith(mark)), "")
+def kind_of(piece: str) -> str:
+    """The mark in front of a piece."""
+    return next((mark for mark in MARKS if piece.startswith(mark)), "")
 
 
-def _letters(piece: str) -> str:
-    return piece.removeprefix(_kind(piece))
+def letters_of(piece: str) -> str:
+    """A piece without its mark."""
+    return piece.removeprefix(kind_of(piece))

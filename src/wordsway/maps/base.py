@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wordsway.errors import InputError
-from wordsway.tokens import check_tokens
+from wordsway.tokens import Tokens, check_tokens
 
 Probe = Callable[[Tensor], Tensor]
 
@@ -30,7 +30,9 @@ class View(ABC):
     device: torch.device
     base_norm: float  # norm(phi(X)), from float64
     sphere_is_enough: bool = False  # proven: over a ball, the largest change is found on its sphere
-    terrain: Literal["smooth", "rugged", "kinked"] = "rugged"  # one maximum or two; many; many, on ridges
+    terrain: Literal["smooth", "rugged", "kinked", "deep"] = (
+        "rugged"  # one maximum or two; many; on ridges; a network's
+    )
 
     @abstractmethod
     def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
@@ -104,6 +106,14 @@ class FeatureMap(ABC):
     def plain_bytes(self, n: int, d: int) -> float | None:
         """Memory for the plain definition in float64; None where there is no plain map to evaluate."""
         return 64.0 * n * d
+
+    @property
+    def plain_precision(self) -> str:
+        """In which precision the plain definition is evaluated."""
+        return "float64"
+
+    def check_tokens(self, tokens: Tokens) -> None:  # noqa: B027
+        """Raise an InputError where an encoded text was not made for this map."""
 
     def check(self, X: Float[Tensor, "n d"]) -> None:
         """Raise an InputError unless X has the shape that the map is made for."""

@@ -11,6 +11,7 @@ counts.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, cast, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -19,6 +20,14 @@ from torch import Tensor
 from wordsway.constraints import Region
 from wordsway.maps.base import View
 from wordsway.seeds import normal
+
+
+@runtime_checkable
+class Suggests(Protocol):
+    """Whatever has directions to start from: a view does."""
+
+    def starts(self) -> Tensor: ...
+
 
 Objective = Callable[[Float[Tensor, "g b m d"]], Float[Tensor, "g b"]]
 
@@ -54,11 +63,18 @@ class Ascent:
         return race, max(0, (self.budget - spent - race * self.starts) // self.survivors)
 
 
+BUDGETS = {"quick": 0.25, "default": 1.0, "thorough": 4.0}  # of the evaluations that suit a view
+# Every evaluation is a run of a whole model.
+DEEP = Ascent(budget=64, starts=4, survivors=1, race_steps=6, first_angle=0.5, last_angle=0.03)
+
+
 def suited(view: View) -> Ascent:
     """The default search for a view."""
     if view.evaluations_left is not None:
         # Every evaluation reveals weights that must be kept, so that later ones cost more than earlier ones.
         return Ascent(budget=24, starts=2, survivors=1, race_steps=4, first_angle=0.8, last_angle=0.05)
+    if view.terrain == "deep":
+        return DEEP
     if view.terrain == "smooth":
         return Ascent(budget=96, starts=4, survivors=2, race_steps=8, first_angle=0.8, last_angle=0.02)
     # Where there are many local maxima, small texts are cheap enough to race more starts; ridges take a long glide.
@@ -78,7 +94,7 @@ class Found:
 
 
 def maximize(
-    views: Sequence[View],
+    views: Sequence[Suggests],
     objective: Objective,
     region: Region,
     seed: int,
@@ -89,7 +105,7 @@ def maximize(
     """For each view, the largest `objective` over the region that the ascent finds: a lower bound of the supremum,
     never more. The objective takes deltas of all views at once; views do not influence each other. `guesses` are
     directions to start from before all others. The search ends when every view has reached `enough`, if given."""
-    ascent = ascent or suited(views[0])
+    ascent = ascent or suited(cast(View, views[0]))
     count = min(ascent.starts, max(1, ascent.budget // 3))
     e, evaluations = start_points(views, objective, region, seed, count, guesses)
     ascent = replace(ascent, starts=e.shape[1], survivors=min(ascent.survivors, e.shape[1]))
@@ -119,7 +135,7 @@ def maximize(
 
 
 def start_points(
-    views: Sequence[View],
+    views: Sequence[Suggests],
     objective: Objective,
     region: Region,
     seed: int,

@@ -1,0 +1,131 @@
+"""What the commands about pre-trained models share, and `wordsway measure --model`."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wordsway.cli.common import read_text
+from wordsway.errors import InputError
+from wordsway.files import check_target, decode
+
+if TYPE_CHECKING:
+    from wordsway.pretrained.model import Transformer
+
+
+class At(StrEnum):
+    embeddings = "embeddings"
+    word_embeddings = "word-embeddings"
+
+
+class Budget(StrEnum):
+    quick = "quick"
+    default = "default"
+    thorough = "thorough"
+
+
+TextArgument = Annotated[
+    str | None, typer.Argument(help="The text; - reads it from stdin. Put -- before one that begins with a dash.")
+]
+TextFile = Annotated[Path | None, typer.Option("--file", help="Read the text from this file (UTF-8).")]
+Model = Annotated[str, typer.Option(help="minilm or sentiment (bundled), mpnet, a folder, a .gguf file, or a hub id.")]
+AtOption = Annotated[
+    At, typer.Option(help="Where moves enter: the embedding layer's output, or before positions and normalisation.")
+]
+BudgetOption = Annotated[Budget, typer.Option(help="How long to search.")]
+Radius = Annotated[float, typer.Option(help="Norm of a move, in units of the word's own embedding norm.")]
+MaxTokens = Annotated[int | None, typer.Option(help="Crop a text that is longer than this.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda or mps.")]
+Out = Annotated[Path | None, typer.Option(help="Also save the result to this JSON file.")]
+Plot = Annotated[Path | None, typer.Option(help="Draw a picture to this file (.png, .pdf or .svg).")]
+
+
+def the_text(text: str | None, file: Path | None) -> str:
+    """A text that must be there."""
+    given = read_text(text, file)
+    if given is None:
+        raise InputError("give a text, --file PATH, or - for stdin")
+    return given
+
+
+def check_files(*paths: Path | None) -> None:
+    """Before any work: can results be written where they are to be?"""
+    for path in paths:
+        if path is not None:
+            check_target(path)
+
+
+def check_picture(path: Path | None) -> None:
+    if path is not None and path.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise InputError(f"--plot takes a file that ends in .png, .pdf or .svg, got {str(path)!r}")
+    check_files(path)
+
+
+def word_list(path: Path | None) -> list[str] | None:
+    """A file of words, one a line; lines that begin with # are comments."""
+    if path is None:
+        return None
+    lines = [line.strip() for line in decode(path.read_bytes(), str(path)).splitlines()]
+    words = [line for line in lines if line and not line.startswith("#")]
+    if not words:
+        raise InputError(f"{str(path)!r} has no words, one a line")
+    return words
+
+
+def open_quietly(model: str, device: str) -> "Transformer":
+    """Load a model while a line says so, as that takes some seconds."""
+    from wordsway.pretrained.load import open_model
+    from wordsway.progress import waiting
+
+    with waiting(f"loading {model}"):
+        return open_model(model, device=device)
+
+
+def finish(result: Any, as_json: bool, out: Path | None, plot: Path | None, show: Any) -> None:
+    """Save, draw and print a result."""
+    if out is not None:
+        result.save(out)
+    if plot is not None:
+        result.plot().figure.savefig(plot, dpi=160)
+    if as_json:
+        return print(json.dumps(result.to_dict(), allow_nan=False))
+    show(result)
+    if plot is not None:
+        print(f"wrote {plot}")
+
+
+def measure_model(
+    text: str,
+    model: str,
+    output: str,
+    at: At,
+    radius: float,
+    max_tokens: int | None,
+    device: str,
+    choose: Any,
+    search: dict[str, Any],
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """`wordsway measure TEXT --model M`. `choose` says which tokens of the encoded text to move."""
+    from wordsway.cli import show
+    from wordsway.pretrained.map import PretrainedMap
+    from wordsway.progress import progress_bar
+    from wordsway.sensitivity import word_sensitivity
+
+    phi = PretrainedMap(open_quietly(model, device), output, at=at.value)
+    tokens = phi.encode(text, max_tokens)
+    radii = [radius * size for size in tokens.X.double().norm(dim=1).tolist()]
+    with progress_bar(not as_json) as update:
+        result = word_sensitivity(
+            phi,
+            tokens,
+            choose(tokens),
+            radius=radii,
+            device=device,
+            progress=lambda done, total: update(done, total, "token"),
+            **search,
+        )
+    finish(result, as_json, out, None, show.sensitivity)

@@ -1,0 +1,95 @@
+"""Pictures of plain numbers, on axes that are given or new; matplotlib is loaded on demand, no global state changed.
+
+What the results' own `plot` methods share.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+BLUE, ORANGE, GREEN, PINK, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#777777"
+
+
+def new_axes(width: float = 7.0, height: float = 4.5) -> Any:
+    """Axes of a figure of their own."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure.add_subplot()
+
+
+def plain(text: str) -> str:
+    """Text as matplotlib shows it literally: a dollar sign does not begin a formula."""
+    return text.replace("$", r"\$")
+
+
+def bars(ax: Any, names: Sequence[str], values: Sequence[float], marked: Sequence[bool], label: str, title: str) -> Any:
+    """Horizontal bars, the first at the top; marked ones are orange and hatched."""
+    ax = ax or new_axes(7.0, 1.2 + 0.28 * len(names))
+    places = list(range(len(names)))
+    drawn = ax.barh(places, values, color=[ORANGE if mark else BLUE for mark in marked], height=0.7)
+    for bar, mark, value in zip(drawn, marked, values, strict=True):
+        bar.set_hatch("//" if mark else None)
+        bar.set_edgecolor("white")
+        ax.annotate(f"{value:.3f}", (value, bar.get_y() + bar.get_height() / 2), xytext=(3, 0), va="center",
+                    textcoords="offset points", fontsize=8)  # fmt: skip
+    ax.set_yticks(places, [plain(name) for name in names])
+    ax.invert_yaxis()
+    ax.margins(x=0.1)
+    ax.set_xlabel(label)
+    ax.set_title(plain(title), loc="left", fontsize=10, fontweight="bold")
+    ax.spines[["top", "right"]].set_visible(False)
+    if any(marked):
+        ax.barh([], [], color=ORANGE, hatch="//", edgecolor="white", label="flips the prediction")
+        ax.legend(frameon=False, fontsize=8.5, loc="lower right")
+    return ax
+
+
+def lines(
+    ax: Any,
+    x: Sequence[int],
+    series: Mapping[str, tuple[Sequence[float], str, str]],
+    band: Mapping[str, Sequence[float]],
+    labels: tuple[str, str],
+    title: str,
+) -> Any:
+    """Named series, each (values, colour, marker), on a logarithmic axis; `band` is one sd around some of them."""
+    ax = ax or new_axes(9.4, 4.4)
+    for name, (values, colour, marker) in series.items():
+        if name in band:
+            low = [max(value - sd, 1e-6) for value, sd in zip(values, band[name], strict=True)]
+            high = [value + sd for value, sd in zip(values, band[name], strict=True)]
+            ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
+        ax.plot(x, values, color=colour, marker=marker, markersize=5, linewidth=1.6, label=plain(name))
+    ax.set_yscale("log")
+    low, high = ax.get_ylim()
+    steps = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
+    ticks = [t for t in steps if low <= t <= high]
+    ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
+    ax.minorticks_off()
+    ax.set_xticks(list(x) if len(x) <= 16 else list(x)[:: (len(x) + 15) // 16])
+    ax.set_xlabel(labels[0])
+    ax.set_ylabel(labels[1])
+    ax.set_title(plain(title), loc="left", fontsize=10, fontweight="bold")
+    ax.grid(True, color="#dddddd", linewidth=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=8.5, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+    return ax
+
+
+def heat(ax: Any, values: Any, names: Sequence[str], title: str, most: float, marked: Sequence[int] = ()) -> Any:
+    """A square of attention weights, dark where large, with a token's name at each row and column (few enough)."""
+    ax = ax or new_axes(5.0, 5.0)
+    image = ax.imshow(values, cmap="Blues", vmin=0.0, vmax=most, aspect="equal", interpolation="nearest")
+    shown = [plain(name) for name in names]
+    size = 9 if len(names) <= 16 else 7 if len(names) <= 40 else 4
+    if len(names) <= 80:
+        ax.set_xticks(range(len(shown)), shown, rotation=90, fontsize=size)
+        ax.set_yticks(range(len(shown)), shown, fontsize=size)
+        for k in marked:
+            for tick in (ax.get_xticklabels()[k], ax.get_yticklabels()[k]):
+                tick.set_color(ORANGE)
+                tick.set_fontweight("bold")
+    ax.set_title(plain(title), loc="left", fontsize=10)
+    return image

@@ -1,0 +1,260 @@
+"""The public function `layer_profile`: how a move of one word goes through the layers of a model."""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from wordsway import __version__
+from wordsway.constraints import Ball, Sphere
+from wordsway.drawing import BLUE, GREEN, GREY, ORANGE, PINK, lines
+from wordsway.errors import InputError
+from wordsway.files import write_text
+from wordsway.frames import frame
+from wordsway.pretrained.attention import Attraction
+from wordsway.pretrained.batches import Batches, joined
+from wordsway.pretrained.load import open_model
+from wordsway.pretrained.map import PretrainedMap, add_rows, rows_of
+from wordsway.pretrained.model import At, Transformer
+from wordsway.replacements import substitutions
+from wordsway.search.ascent import BUDGETS, maximize, suited
+from wordsway.tokens import Tokens, check_size
+from wordsway.words import find_word
+
+_LABELS = {
+    "searched": "searched, for each layer",
+    "attracting": "attention-attracting",
+    "noise": "Gaussian noise (mean \u00b1 sd)",
+    "real_word": "towards the best real word",
+    "replaced": "that word itself",
+}
+
+
+@dataclass(frozen=True)
+class LayerProfile:
+    """Relative change of every hidden state (0 is the input) for moves of one word, all of norm `radius` but the last:
+
+    `searched`: the largest that was found, by a search for each layer (a lower bound of the supremum);
+    `attracting`: along the proof's direction, which draws the attention of the first layer's heads (or of one `head`);
+    `noise` and `noise_sd`: uniform random moves; `real_word`: towards the real word, of those tried, that changes the
+    last layer most; `replaced`: that word itself, which lies `real_size` radii away (None where there is none).
+    """
+
+    model: str
+    text: str
+    word: int
+    word_text: str
+    tokens: tuple[int, ...]
+    at: str
+    head: int | None
+    radius: float
+    searched: tuple[float, ...]
+    attracting: tuple[float, ...]
+    noise: tuple[float, ...]
+    noise_sd: tuple[float, ...]
+    noise_draws: int
+    real_word: tuple[float, ...] | None
+    replaced: tuple[float, ...] | None
+    replacement: str | None
+    real_size: float | None
+    real_exhaustive: bool | None
+    evaluations: int
+    seed: int
+    version: str = __version__
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        return tuple(range(len(self.searched)))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table: one row a layer."""
+        names = ("searched", "attracting", "noise", "noise_sd", "real_word", "replaced")
+        columns = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return [{"layer": k, **{name: values[k] for name, values in columns.items()}} for k in self.layers]
+
+    def to_dataframe(self) -> Any:
+        """One row a layer (pandas)."""
+        return frame(self.rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"format": "wordsway.layers/1", **asdict(self)}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write JSON. The file appears whole or not at all."""
+        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+
+    def plot(self, ax: Any = None) -> Any:
+        """The curves over the layers. Returns the axes."""
+        styles = {
+            "searched": (ORANGE, "o"),
+            "attracting": (BLUE, "s"),
+            "noise": (GREY, "x"),
+            "real_word": (GREEN, "^"),
+            "replaced": (PINK, "v"),
+        }
+        series = {
+            self._label(name): (values, *style)
+            for name, style in styles.items()
+            if (values := getattr(self, name)) is not None
+        }
+        title = f"{self.model}: moves of \u201c{self.word_text}\u201d (word {self.word + 1})"
+        labels = ("layer (0 is the input)", "relative change of its output")
+        return lines(ax, self.layers, series, {_LABELS["noise"]: self.noise_sd}, labels, title)
+
+    def _label(self, name: str) -> str:
+        known = _LABELS[name]
+        if name == "real_word":
+            return f"{known} (\u201c{self.replacement}\u201d)"
+        return f"{known}, {self.real_size:.2f} radii away" if name == "replaced" else known
+
+
+def layer_profile(
+    model: Any,
+    text: str | Tokens,
+    word: str | int,
+    *,
+    radius: float = 1.0,
+    at: At = "embeddings",
+    head: int | None = None,
+    noise_draws: int = 50,
+    real_words: bool = True,
+    budget: str = "default",
+    seed: int = 0,
+    tokenizer: Any = None,
+    max_tokens: int | None = None,
+    device: torch.device | str = "cpu",
+    progress: Callable[[int, int], None] | None = None,
+) -> LayerProfile:
+    """Relative change of every layer's output when one word moves: see `LayerProfile` for the curves.
+
+    `word` is itself or its number from 1; `radius` counts in the norm of its embedding (of the longest of its pieces,
+    which move together). `head` (from 1) draws the attention of one head of the first layer instead of all.
+    `progress` is called with (searches done, searches in all).
+    """
+    if budget not in BUDGETS:
+        raise InputError(f"budget={budget!r} is not known; use {', '.join(BUDGETS)}")
+    if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 < radius < float("inf"):
+        raise InputError(f"radius must be a positive number, got {radius!r}")
+    check_size(noise_draws, "noise_draws", least=2)
+    opened = open_model(model, tokenizer, device)
+    phi = PretrainedMap(opened, at=at)
+    tokens = text if isinstance(text, Tokens) else phi.encode(text, max_tokens)
+    phi.check_tokens(tokens)
+    place = find_word(tokens, word)
+    moving = tokens.pieces[place]
+    X = tokens.X.double()
+    reach = radius * float(X[list(moving)].norm(dim=1).max())
+    ruler = _Ruler(opened, X, moving, at)
+    shape = (reach, len(moving), X.shape[1])
+
+    attracting = _along(attracting_direction(Attraction(opened, X, moving, at=at), head), reach)
+    noise = ruler(Sphere(*shape).sample(noise_draws, seed, "noise", *moving))
+    deltas, found = [attracting], None
+    if real_words:
+        found = _real_word(opened, tokens, place, at, budget, seed)
+        if found is not None:
+            deltas += [_along(found.delta, reach), found.delta]
+    curves = ruler(torch.stack(deltas))
+
+    total = opened.layers
+    best, evaluations = curves[0], 0
+    region, guesses = Ball(*shape), deltas[:2]
+    for layer in range(1, total + 1):
+        view = PretrainedMap(opened, f"layer:{layer}", at=at).view(X, moving)
+        ascent = suited(view)
+        ascent = ascent.scaled(round(BUDGETS[budget] * ascent.budget))
+        start = torch.stack(guesses)[None].to(view.device, view.dtype)
+        (result,) = maximize([view], lambda delta, view=view: view.sq_norm(delta), region, seed, ascent, start)
+        evaluations += result.evaluations
+        delta = region.project(result.delta.to("cpu", torch.float64))
+        best = torch.maximum(best, ruler(delta[None])[0])
+        guesses = [*deltas[:2], delta]  # what moved one layer most is a good start for the next
+        if progress:
+            progress(layer, total)
+    return LayerProfile(
+        model=opened.name,
+        text=tokens.text,
+        word=place,
+        word_text=tokens.words[place],
+        tokens=moving,
+        at=at,
+        head=head,
+        radius=reach,
+        searched=tuple(torch.maximum(best, curves[: 1 + (found is not None)].amax(0)).tolist()),
+        attracting=tuple(curves[0].tolist()),
+        noise=tuple(noise.mean(0).tolist()),
+        noise_sd=tuple(noise.std(0).tolist()),
+        noise_draws=noise_draws,
+        real_word=None if found is None else tuple(curves[1].tolist()),
+        replaced=None if found is None else tuple(curves[2].tolist()),
+        replacement=None if found is None else found.word,
+        real_size=None if found is None else float(found.delta.norm()) / reach,
+        real_exhaustive=None if found is None else found.exhaustive,
+        evaluations=evaluations,
+        seed=seed,
+    )
+
+
+def attracting_direction(attraction: Attraction, head: int | None) -> Float[Tensor, "m d"]:
+    """The closed form for one head (from 1), or for all of them together."""
+    directions = attraction.directions().to("cpu", torch.float64)
+    if head is None:
+        return directions.sum(0)
+    if not 1 <= head <= len(directions):
+        raise InputError(
+            f"head {head} is not there: a layer of {attraction.model.name} has heads 1 to {len(directions)}"
+        )
+    return directions[head - 1]
+
+
+def _along(direction: Tensor, reach: float) -> Tensor:
+    return direction.double() * (reach / direction.double().norm().clamp(min=1e-300))
+
+
+@dataclass(frozen=True)
+class _RealWord:
+    word: str
+    delta: Tensor
+    exhaustive: bool
+
+
+def _real_word(model: Transformer, tokens: Tokens, place: int, at: At, budget: str, seed: int) -> _RealWord | None:
+    """The real word that changes the last layer most, and the move that it is; None for a word of several pieces, in
+    whose place no whole word of as many stands in the vocabulary."""
+    if len(tokens.pieces[place]) > 1:
+        return None
+    plain = tokens if at == "embeddings" else PretrainedMap(model).encode(tokens.text, len(tokens))
+    found = substitutions(model, plain, place + 1, output="last", top=1, search="guided", budget=budget, seed=seed)
+    (new,) = model.encoder.tokenize([found.best.text], len(tokens))
+    rows = rows_of(model, [new.ids], at)[0].double() - tokens.X.double()
+    return _RealWord(found.best.after, rows[list(tokens.pieces[place])], found.tried[0].exhaustive)
+
+
+class _Ruler:
+    """Moves in, relative changes of all hidden states out, by plain runs of the whole model."""
+
+    def __init__(self, model: Transformer, X: Float[Tensor, "n d"], tokens: Sequence[int], at: At) -> None:
+        self.model, self.tokens = model, tokens
+        self.at: At = at
+        self.rows = X.to(model.device, model.dtype)
+        self.batches = Batches(model, len(X), gradient=False)
+        with torch.no_grad():
+            self.base = model.states(self.rows[None], at)
+        self.sizes = torch.stack([state.double().norm() for state in self.base])
+
+    def __call__(self, delta: Float[Tensor, "b m d"]) -> Float[Tensor, "b layers"]:
+        places = torch.tensor([self.tokens], device=self.rows.device)
+
+        def run(part: slice) -> Tensor:
+            moves = delta[part].to(self.rows)
+            with torch.no_grad():
+                states = self.model.states(add_rows(self.rows, places.expand(len(moves), -1), moves), self.at)
+            gaps = [(new - old).double().flatten(1).norm(dim=1) for new, old in zip(states, self.base, strict=True)]
+            return (torch.stack(gaps, 1) / self.sizes).cpu()
+
+        return joined(self.batches.run(run, len(delta)))

@@ -1,0 +1,188 @@
+"""A pre-trained model as a feature map: from hidden state 0 (or word embeddings) to one of its outputs.
+
+Index conventions: as everywhere, X (n, d) is the text and delta (*batch, m, d) moves m tokens of it. A causal model
+runs what comes before the first of them only once.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from wordsway.encoders.base import check_text, warn_of
+from wordsway.errors import InputError
+from wordsway.maps.base import FeatureMap, Probe, View
+from wordsway.pretrained.batches import Batches, bytes_of_a_text, joined
+from wordsway.pretrained.load import open_model
+from wordsway.pretrained.model import At, Transformer
+from wordsway.pretrained.outputs import Output, find_output, find_prefix
+from wordsway.tokens import Tokens, check_tokens
+
+
+class PretrainedMap(FeatureMap):
+    """phi(X) is `output` of a model whose hidden state 0 is X: "last" (every token's last state), "pooled" (their mean;
+    "pooled:first" and "pooled:last" are one token's), "logits" (of a classifier, or of the next token), "layer:K", or
+    "all-layers" (layers 1 to the last, one after the other). With `at="word-embeddings"`, X is what enters before
+    positions and normalisation.
+
+    `model` is a name, a folder, a hub id, or a live model with its `tokenizer`. `encode` makes the X of a text.
+    """
+
+    def __init__(
+        self,
+        model: Any = "minilm",
+        output: str = "last",
+        *,
+        tokenizer: Any = None,
+        at: At = "embeddings",
+        device: torch.device | str = "cpu",
+    ) -> None:
+        if at not in ("embeddings", "word-embeddings"):
+            raise InputError(f"at={at!r} is not known; use 'embeddings' or 'word-embeddings'")
+        self.model: Transformer = open_model(model, tokenizer, device)
+        self.output: Output = find_output(output, self.model)
+        self.at: At = at
+        self.n = self.d = None
+
+    def __repr__(self) -> str:
+        return f"PretrainedMap({self.model.name!r}, output={self.output.name!r}, at={self.at!r})"
+
+    def encode(self, text: str, max_tokens: int | None = None) -> Tokens:
+        """A text as this map takes it: raw rows, with words and special tokens."""
+        encoder = self.model.encoder
+        (pieces,) = encoder.tokenize([check_text(text, "the text")], max_tokens)
+        tokens = encoder.as_tokens(pieces, rows_of(self.model, [pieces.ids], self.at)[0], place_of(self.at))
+        warn_of([tokens], self.model.name)
+        return tokens
+
+    def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
+        with torch.no_grad():
+            return self.output.features(self.model, X[None], self.at)[0].to("cpu", torch.float64)
+
+    def features(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b features"]:
+        with torch.no_grad():
+            batches = Batches(self.model, texts.shape[1], gradient=False)
+            run = lambda part: self.output.features(self.model, texts[part], self.at).to("cpu", torch.float64)  # noqa: E731
+            return joined(batches.run(run, len(texts)))
+
+    def view(
+        self,
+        X: Float[Tensor, "n d"],
+        tokens: Sequence[int],
+        *,
+        dtype: torch.dtype = torch.float64,
+        device: torch.device | str = "cpu",
+    ) -> "PretrainedView":
+        """The view computes as the model does, on its device and in its precision."""
+        return PretrainedView(self.model, self.output, X, tokens, self.at)
+
+    def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
+        """Views of one text in common batches; of a causal model each has a prefix of its own."""
+        alike = [view for view in views if isinstance(view, PretrainedView) and view.prefix is None]
+        if len(alike) < len(views):
+            return super().sq_norms(views)
+        places = torch.tensor([view.tokens for view in alike])
+
+        def together(delta: Tensor) -> Tensor:
+            count = delta.shape[1:-2].numel()
+            return alike[0].sq_norms_at(delta.flatten(0, -3), places.repeat_interleave(count, 0)).view(delta.shape[:-2])
+
+        return together
+
+    def config(self) -> dict[str, Any]:
+        name, revision = self.model.name, self.model.encoder.revision
+        return {"map": "pretrained", "model": name, "revision": revision, "output": self.output.name, "at": self.at}
+
+    def plain_bytes(self, n: int, d: int) -> float | None:
+        return bytes_of_a_text(self.model, n, gradient=False)
+
+    @property
+    def plain_precision(self) -> str:
+        return str(self.model.dtype).removeprefix("torch.")
+
+    def check_tokens(self, tokens: Tokens) -> None:
+        """Rows that were rescaled, or come from another layer or model, are not what this model would see."""
+        made = {key: tokens.source.get(key) for key in ("layer", "at")}
+        wanted = {**{"layer": None, "at": None}, **place_of(self.at)}
+        if tokens.normalized or made != wanted or tokens.source.get("encoder") != self.model.encoder.name:
+            raise InputError(
+                f"the text was encoded for something else ({tokens.source}); encode it with this map: phi.encode(text)"
+            )
+
+
+class PretrainedView(View):
+    """One text through the model. Values and gradients are computed a batch at a time, however much is asked for."""
+
+    terrain = "deep"
+
+    def __init__(
+        self, model: Transformer, output: Output, X: Float[Tensor, "n d"], tokens: Sequence[int], at: At = "embeddings"
+    ) -> None:
+        self.model, self.output = model, output
+        self.at: At = at
+        self.X, self.tokens = X, check_tokens(tokens, len(X))
+        self.dtype, self.device = model.dtype, model.device
+        self.rows = X.to(self.device, self.dtype)
+        with torch.no_grad():
+            whole = output.features(model, self.rows[None], at)[0]
+            self.prefix = find_prefix(model, output, self.rows, min(self.tokens), at, whole)
+            self.base = output.features(model, self.suffix[None], at, self.prefix)[0] if self.prefix else whole
+        self.base_norm = float(whole.double().norm())
+        self.batches = Batches(model, len(self.suffix))
+
+    @property
+    def suffix(self) -> Float[Tensor, "s d"]:
+        """The rows that are run for every delta."""
+        return self.rows if self.prefix is None else self.rows[self.prefix.length :]
+
+    def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
+        flat = delta.reshape(-1, *delta.shape[-2:])
+        places = torch.tensor([self.tokens]).expand(len(flat), -1)
+        return self.sq_norms_at(flat, places).view(delta.shape[:-2])
+
+    def sq_norms_at(self, delta: Float[Tensor, "b m d"], places: Int[Tensor, "b m"]) -> Float[Tensor, " b"]:
+        """The same with tokens of their own for every delta."""
+        return self.batches.values(delta, lambda part, moves: self._change(moves, places[part]).square().sum(1))
+
+    def probe(self, targets: Float[Tensor, "q features"]) -> Probe:
+        fixed = targets.to(self.device, self.dtype)
+        return lambda delta: self.change(delta) @ fixed.T
+
+    def change(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch features"]:
+        flat = delta.reshape(-1, *delta.shape[-2:])
+        places = torch.tensor([self.tokens]).expand(len(flat), -1)
+        parts = self.batches.run(lambda part: self._change(flat[part], places[part]), len(flat))
+        return joined(parts).view(*delta.shape[:-2], -1)
+
+    @property
+    def bytes_per_evaluation(self) -> int:
+        return int(bytes_of_a_text(self.model, len(self.X), gradient=False))
+
+    def _change(self, delta: Float[Tensor, "b m d"], places: Int[Tensor, "b m"]) -> Float[Tensor, "b features"]:
+        before = 0 if self.prefix is None else self.prefix.length
+        rows = add_rows(self.suffix, places.to(self.device) - before, delta.to(self.device, self.dtype))
+        return self.output.features(self.model, rows, self.at, self.prefix) - self.base
+
+
+def add_rows(
+    rows: Float[Tensor, "n d"], places: Int[Tensor, "b m"], delta: Float[Tensor, "b m d"]
+) -> Float[Tensor, "b n d"]:
+    """b copies of a text, each with moves of its own at places of its own."""
+    which = torch.arange(len(delta), device=delta.device)[:, None].expand_as(places)
+    return rows.expand(len(delta), *rows.shape).index_put((which, places), delta, accumulate=True)
+
+
+def place_of(at: At) -> dict[str, Any]:
+    """What `Tokens.source` says of rows that enter there."""
+    return {"layer": 0} if at == "embeddings" else {"at": at}
+
+
+def rows_of(model: Transformer, ids: Sequence[Sequence[int]], at: At) -> list[Tensor]:
+    """The rows of some texts of one length, where moves enter; float32 on the CPU."""
+    if at == "embeddings":
+        return model.encoder.states(ids, 0)
+    with torch.no_grad():
+        found = model.base.get_input_embeddings()(torch.tensor(ids, device=model.device))
+    return list(found.to("cpu", torch.float32))
