@@ -19,7 +19,6 @@ from wordsway.maps.base import moved
 from wordsway.pretrained.attention import Attraction, Drawn, all_weights, draw_attention, mass, seers
 from wordsway.pretrained.load import open_model
 from wordsway.pretrained.map import PretrainedMap
-from wordsway.pretrained.model import At
 from wordsway.search.ascent import BUDGETS
 from wordsway.tokens import Tokens
 from wordsway.words import find_word
@@ -153,7 +152,7 @@ def attention_maps(
     head: int | Literal["mean"] = "mean",
     special: bool = False,
     radius: float = 1.0,
-    at: At = "embeddings",
+    at: str = "embeddings",
     budget: str = "default",
     seed: int = 0,
     tokenizer: Any = None,
@@ -176,7 +175,7 @@ def attention_maps(
     tokens = phi.encode(text, max_tokens)
     if not 1 <= layer <= opened.layers:
         raise InputError(f"layer {layer} is not there: {opened.name} has attention in layers 1 to {opened.layers}")
-    before = all_weights(opened, tokens.X.to(opened.device, opened.dtype), at)
+    before = all_weights(opened, tokens.X.to(opened.device, opened.dtype), phi.at)
     chosen = None if head == "mean" else int(head)
     if chosen is not None and not 1 <= chosen <= before.shape[1]:
         raise InputError(f"head {head} is not there: a layer of {opened.name} has heads 1 to {before.shape[1]}")
@@ -184,7 +183,7 @@ def attention_maps(
     other, after = tokens, None
     if against is not None:
         other = phi.encode(against, max_tokens)
-        after = all_weights(opened, other.X.to(opened.device, opened.dtype), at)
+        after = all_weights(opened, other.X.to(opened.device, opened.dtype), phi.at)
     elif word is not None:
         place = find_word(tokens, word)
         moving = tokens.pieces[place]
@@ -193,10 +192,10 @@ def attention_maps(
         more["mass_before"] = mass(before, moving, rows)
         if attract:
             reach = radius * float(tokens.X[list(moving)].double().norm(dim=1).max())
-            attraction = Attraction(opened, tokens.X.double(), moving, layer, at)
+            attraction = Attraction(opened, tokens.X.double(), moving, layer, phi.at)
             drawn = draw_attention(attraction, reach, seed, BUDGETS[budget])
             delta = drawn.deltas[-1 if chosen is None else chosen - 1]
-            after = all_weights(opened, moved(tokens.X.double(), moving, delta).to(opened.device, opened.dtype), at)
+            after = all_weights(opened, moved(tokens.X.double(), moving, delta).to(opened.device, opened.dtype), phi.at)
             more |= {"radius": reach, "mass_after": mass(after, moving, rows), "targets": _targets(drawn)}
     return AttentionMaps(
         model=opened.name,

@@ -81,7 +81,7 @@ def lines(
 def heat(ax: Any, values: Any, names: Sequence[str], title: str, most: float, marked: Sequence[int] = ()) -> Any:
     """A square of attention weights, dark where large, with a token's name at each row and column (few enough)."""
     ax = ax or new_axes(5.0, 5.0)
-    image = ax.imshow(values, cmap="Blues", vmin=0.0, vmax=most, aspect="equal", interpolation="nearest")
+    image = ax.imshow(values.numpy(), cmap="Blues", vmin=0.0, vmax=most, aspect="equal", interpolation="nearest")
     shown = [plain(name) for name in names]
     size = 9 if len(names) <= 16 else 7 if len(names) <= 40 else 4
     if len(names) <= 80:

@@ -119,7 +119,7 @@ def layer_profile(
     word: str | int,
     *,
     radius: float = 1.0,
-    at: At = "embeddings",
+    at: str = "embeddings",
     head: int | None = None,
     noise_draws: int = 50,
     real_words: bool = True,
@@ -143,20 +143,21 @@ def layer_profile(
     check_size(noise_draws, "noise_draws", least=2)
     opened = open_model(model, tokenizer, device)
     phi = PretrainedMap(opened, at=at)
+    place_at = phi.at
     tokens = text if isinstance(text, Tokens) else phi.encode(text, max_tokens)
     phi.check_tokens(tokens)
     place = find_word(tokens, word)
     moving = tokens.pieces[place]
     X = tokens.X.double()
     reach = radius * float(X[list(moving)].norm(dim=1).max())
-    ruler = _Ruler(opened, X, moving, at)
+    ruler = _Ruler(opened, X, moving, place_at)
     shape = (reach, len(moving), X.shape[1])
 
-    attracting = _along(attracting_direction(Attraction(opened, X, moving, at=at), head), reach)
+    attracting = _along(attracting_direction(Attraction(opened, X, moving, at=place_at), head), reach)
     noise = ruler(Sphere(*shape).sample(noise_draws, seed, "noise", *moving))
     deltas, found = [attracting], None
     if real_words:
-        found = _real_word(opened, tokens, place, at, budget, seed)
+        found = _real_word(opened, tokens, place, place_at, budget, seed)
         if found is not None:
             deltas += [_along(found.delta, reach), found.delta]
     curves = ruler(torch.stack(deltas))

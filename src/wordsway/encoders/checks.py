@@ -40,7 +40,7 @@ def _choose_stop(encoder: PretrainedEncoder, ids: Sequence[int], whole: Tensor) 
 def _check_embeds(encoder: PretrainedEncoder, ids: Sequence[int], whole: Tensor) -> None:
     batch, mask = encoder.pad_batch([ids], "right")
     try:
-        embeds = encoder.model.get_input_embeddings()(batch)
+        embeds = encoder.model.get_input_embeddings()(batch).detach()
         by_embeds = torch.stack(encoder.all_hidden(mask, inputs_embeds=embeds))[:, 0]
     except (TypeError, ValueError, NotImplementedError) as error:
         raise InputError(f"{encoder.name} takes no inputs_embeds, which wordsway moves: {error}") from None

@@ -55,7 +55,7 @@ def attention_weights(
 
     hooks = [part.register_forward_hook(record) for part in blocks[layer - 1].modules()]
     try:
-        model.state(rows, min(layer, model.layers), at)
+        model.state(rows, layer, at, output_attentions=True)
     finally:
         for hook in hooks:
             hook.remove()

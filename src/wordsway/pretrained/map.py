@@ -16,7 +16,7 @@ from wordsway.errors import InputError
 from wordsway.maps.base import FeatureMap, Probe, View
 from wordsway.pretrained.batches import Batches, bytes_of_a_text, joined
 from wordsway.pretrained.load import open_model
-from wordsway.pretrained.model import At, Transformer
+from wordsway.pretrained.model import At, Transformer, find_at
 from wordsway.pretrained.outputs import Output, find_output, find_prefix
 from wordsway.tokens import Tokens, check_tokens
 
@@ -36,14 +36,12 @@ class PretrainedMap(FeatureMap):
         output: str = "last",
         *,
         tokenizer: Any = None,
-        at: At = "embeddings",
+        at: str = "embeddings",
         device: torch.device | str = "cpu",
     ) -> None:
-        if at not in ("embeddings", "word-embeddings"):
-            raise InputError(f"at={at!r} is not known; use 'embeddings' or 'word-embeddings'")
+        self.at: At = find_at(at)
         self.model: Transformer = open_model(model, tokenizer, device)
         self.output: Output = find_output(output, self.model)
-        self.at: At = at
         self.n = self.d = None
 
     def __repr__(self) -> str:

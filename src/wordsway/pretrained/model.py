@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import torch
 from jaxtyping import Float
@@ -86,16 +86,21 @@ class Transformer:
         return self.causal and not self.classifies and self.whole.get_output_embeddings() is not None
 
     def state(
-        self, rows: Float[Tensor, "b n d"], layer: int, at: At = "embeddings", prefix: Prefix | None = None
+        self,
+        rows: Float[Tensor, "b n d"],
+        layer: int,
+        at: At = "embeddings",
+        prefix: Prefix | None = None,
+        **more: Any,
     ) -> Float[Tensor, "b n d2"]:
-        """Hidden state `layer`; blocks from there on do not run."""
+        """Hidden state `layer`; blocks from there on do not run. `more` goes to the model as it is."""
         if self.encoder.blocks is None:
             return self.states(rows, at, prefix)[layer]
         if layer == self.layers:
-            return self._run(self.base, rows, at, prefix).last_hidden_state
+            return self._run(self.base, rows, at, prefix, **more).last_hidden_state
         stop = self.encoder.blocks[layer].register_forward_pre_hook(_stop, with_kwargs=True)
         try:
-            self._run(self.base, rows, at, prefix)
+            self._run(self.base, rows, at, prefix, **more)
         except _Reached as reached:
             return reached.args[0]
         finally:
@@ -171,6 +176,13 @@ class Transformer:
         if not torch.equal(moved[0], row + delta) or _distance(moved[-1], plain[-1]) <= limit:
             raise InputError(f"a move of hidden state 0 of {self.name} does not arrive in the model")
         self.causal = bool(_distance(moved[-1][:, :-1], plain[-1][:, :-1]) <= limit)
+
+
+def find_at(name: str) -> At:
+    """Where moves enter, by name."""
+    if name not in get_args(At):
+        raise InputError(f"at={name!r} is not known; use {' or '.join(get_args(At))}")
+    return cast(At, name)
 
 
 def _stop(module: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
