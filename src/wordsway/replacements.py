@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -23,7 +23,6 @@ from wordsway.seeds import stream
 from wordsway.tokens import Tokens, check_size
 from wordsway.words import find_word
 
-Search = Literal["auto", "exhaustive", "guided"]
 _MOST_WORK = 1e13  # multiply-adds, twice, up to which every candidate is tried unless told otherwise: a minute or two
 ALLOWANCE = {"quick": 200, "default": 800, "thorough": 3200}  # candidates that a guided search tries
 
@@ -104,7 +103,7 @@ def substitutions(
     pieces: bool = False,
     similar: float | None = None,
     same_length: bool | None = None,
-    search: Search = "auto",
+    search: str = "auto",
     budget: str = "default",
     seed: int = 0,
     tokenizer: Any = None,
@@ -176,7 +175,7 @@ def substitutions(
     )
 
 
-def _allowed(model: Transformer, tokens: Tokens, found: Candidates, search: Search, budget: str, count: int) -> int:
+def _allowed(model: Transformer, tokens: Tokens, found: Candidates, search: str, budget: str, count: int) -> int:
     weights = sum(part.numel() for part in model.encoder.blocks.parameters()) if model.encoder.blocks else 10**9
     affordable = 2.0 * weights * len(tokens) * count <= _MOST_WORK
     if search == "exhaustive" or (search == "auto" and affordable):
