@@ -26,8 +26,13 @@ def tiny(family: str, head: str = "", dtype: torch.dtype = torch.float32, layers
     """A model in eval mode; `head` is "", "classifier" or "causal". Weights are large: attention is not flat."""
     import transformers as t
 
-    size = {"vocab_size": 30522, "num_labels": 3, **more}
-    common = {"hidden_size": 24, "num_hidden_layers": layers, "num_attention_heads": 3, "intermediate_size": 48}
+    size: dict[str, Any] = {"vocab_size": 30522, "num_labels": 3, **more}
+    common: dict[str, Any] = {
+        "hidden_size": 24,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 3,
+        "intermediate_size": 48,
+    }
     configs = {
         "bert": lambda: t.BertConfig(**size, **common),
         "mpnet": lambda: t.MPNetConfig(**size, **common, pad_token_id=0),

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -112,7 +113,7 @@ class TestResult:
         assert len(maps.to_dataframe()) == 72
 
     def test_what_cannot_be_asked_for(self) -> None:
-        for options, words in (
+        cases: list[tuple[dict[str, Any], str]] = [
             ({"against": "x y", "word": 1}, "not both"),
             ({"attract": True}, "needs a word"),
             ({"layer": 7}, "layers 1 to 6"),
@@ -121,6 +122,7 @@ class TestResult:
             ({"word": "tea"}, "not in the text"),
             ({"word": 1, "radius": -1.0}, "positive"),
             ({"budget": "huge"}, "quick, default"),
-        ):
+        ]
+        for options, words in cases:
             with pytest.raises(ws.InputError, match=words):
                 ws.attention_maps("minilm", TEXT, **options)

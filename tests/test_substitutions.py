@@ -127,7 +127,7 @@ class TestCandidates:
         assert found.best.after != "good" and len(found.top) == 7
 
     def test_what_cannot_be_asked_for(self) -> None:
-        for options, words in (
+        cases: list[tuple[dict[str, Any], str]] = [
             ({"word": "tea"}, "not in the text"),
             ({"candidates": ["good"], "word": "good"}, "the word itself"),
             ({"similar": 1.0, "word": "good"}, "no candidate"),
@@ -135,7 +135,8 @@ class TestCandidates:
             ({"budget": "huge"}, "quick, default"),
             ({"top": 0}, "top"),
             ({"output": "logits"}, "neither classifies"),
-        ):
+        ]
+        for options, words in cases:
             with pytest.raises(ws.InputError, match=words):
                 ws.substitutions("minilm", TEXT, **options)
 

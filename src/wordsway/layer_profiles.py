@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -166,9 +166,9 @@ def layer_profile(
     best, evaluations = curves[0], 0
     region, guesses = Ball(*shape), deltas[:2]
     for layer in range(1, total + 1):
-        view = PretrainedMap(opened, f"layer:{layer}", at=at).view(X, moving)
+        view = PretrainedMap(opened, f"layer:{layer}", at=at).view(X, moving, dtype=torch.float32)
         ascent = suited(view)
-        ascent = ascent.scaled(round(BUDGETS[budget] * ascent.budget))
+        ascent = replace(ascent.scaled(round(BUDGETS[budget] * ascent.budget)), starts=len(guesses) + 1, survivors=1)
         start = torch.stack(guesses)[None].to(view.device, view.dtype)
         (result,) = maximize([view], lambda delta, view=view: view.sq_norm(delta), region, seed, ascent, start)
         evaluations += result.evaluations

@@ -73,8 +73,9 @@ class PretrainedMap(FeatureMap):
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
     ) -> "PretrainedView":
-        """The view computes as the model does, on its device and in its precision."""
-        return PretrainedView(self.model, self.output, X, tokens, self.at)
+        """The view computes as the model does, on its device and in its precision; asked for in float32, gradients and
+        the values beside them may come in half precision, where the processor is faster at that."""
+        return PretrainedView(self.model, self.output, X, tokens, self.at, fast=dtype == torch.float32)
 
     def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
         """Views of one text in common batches; of a causal model each has a prefix of its own."""
@@ -116,7 +117,13 @@ class PretrainedView(View):
     terrain = "deep"
 
     def __init__(
-        self, model: Transformer, output: Output, X: Float[Tensor, "n d"], tokens: Sequence[int], at: At = "embeddings"
+        self,
+        model: Transformer,
+        output: Output,
+        X: Float[Tensor, "n d"],
+        tokens: Sequence[int],
+        at: At = "embeddings",
+        fast: bool = False,
     ) -> None:
         self.model, self.output = model, output
         self.at: At = at
@@ -128,6 +135,10 @@ class PretrainedView(View):
             self.prefix = find_prefix(model, output, self.rows, min(self.tokens), at, whole)
             self.base = output.features(model, self.suffix[None], at, self.prefix)[0] if self.prefix else whole
         self.base_norm = float(whole.double().norm())
+        self.half = model.half if fast else None
+        if self.half is not None:
+            with torch.no_grad(), self.half:
+                self.half_base = output.features(model, self.suffix[None], at, self.prefix)[0]
         self.batches = Batches(model, len(self.suffix))
 
     @property
@@ -142,7 +153,12 @@ class PretrainedView(View):
 
     def sq_norms_at(self, delta: Float[Tensor, "b m d"], places: Int[Tensor, "b m"]) -> Float[Tensor, " b"]:
         """The same with tokens of their own for every delta."""
-        return self.batches.values(delta, lambda part, moves: self._change(moves, places[part]).square().sum(1))
+        half = self.half is not None and delta.requires_grad
+
+        def squares(part: slice, moves: Float[Tensor, "b m d"]) -> Float[Tensor, " b"]:
+            return self._change(moves, places[part], half).square().sum(1)
+
+        return self.batches.values(delta, squares)
 
     def probe(self, targets: Float[Tensor, "q features"]) -> Probe:
         fixed = targets.to(self.device, self.dtype)
@@ -158,9 +174,14 @@ class PretrainedView(View):
     def bytes_per_evaluation(self) -> int:
         return int(bytes_of_a_text(self.model, len(self.X), gradient=False))
 
-    def _change(self, delta: Float[Tensor, "b m d"], places: Int[Tensor, "b m"]) -> Float[Tensor, "b features"]:
+    def _change(
+        self, delta: Float[Tensor, "b m d"], places: Int[Tensor, "b m"], half: bool = False
+    ) -> Float[Tensor, "b features"]:
         before = 0 if self.prefix is None else self.prefix.length
         rows = add_rows(self.suffix, places.to(self.device) - before, delta.to(self.device, self.dtype))
+        if half and self.half is not None:
+            with self.half:
+                return self.output.features(self.model, rows, self.at, self.prefix) - self.half_base
         return self.output.features(self.model, rows, self.at, self.prefix) - self.base
 
 

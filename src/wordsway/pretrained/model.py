@@ -17,6 +17,7 @@ from torch import Tensor
 from wordsway.encoders.pretrained import PretrainedEncoder
 from wordsway.errors import InputError
 from wordsway.pretrained.heads import Head
+from wordsway.pretrained.precision import HalfLinear, half_is_faster
 from wordsway.pretrained.site import find_site
 
 At = Literal["embeddings", "word-embeddings"]
@@ -68,6 +69,7 @@ class Transformer:
         self.classifies = head is not None or "ForSequenceClassification" in type(whole).__name__
         self.most_texts = 1 if self.classifies and head is None and pad is None else None  # the library's own limit
         ids, mask = encoder.pad_batch([encoder.tokenize([_PROBE])[0].ids], "right")
+        self.half = HalfLinear() if half_is_faster(self.device) and self.dtype == torch.float32 else None
         self.site = find_site(encoder, ids, mask)
         self._check(ids, mask)
 

@@ -47,8 +47,9 @@ class Ascent:
     momentum: float = 0.6
 
     def scaled(self, budget: int) -> "Ascent":
-        """The same search with another budget; more budget buys more starts as well as more steps."""
-        factor = (budget / self.budget) ** 0.5
+        """The same search with another budget; more budget buys more starts as well as more steps. Where all starts go
+        to the end, it buys starts only."""
+        factor = (budget / self.budget) ** (1.0 if self.survivors == self.starts else 0.5)
         starts, survivors = max(1, round(self.starts * factor)), max(1, round(self.survivors * factor))
         return replace(self, budget=budget, starts=starts, survivors=min(starts, survivors))
 
@@ -64,8 +65,9 @@ class Ascent:
 
 
 BUDGETS = {"quick": 0.25, "default": 1.0, "thorough": 4.0}  # of the evaluations that suit a view
-# Every evaluation is a run of a whole model.
-DEEP = Ascent(budget=64, starts=4, survivors=1, race_steps=6, first_angle=0.5, last_angle=0.03)
+# Every evaluation is a run of a whole model; one long glide finds more than several short ones, and more budget is best
+# spent on more of them.
+DEEP = Ascent(budget=64, starts=1, survivors=1, race_steps=6, first_angle=0.5, last_angle=0.03)
 
 
 def suited(view: View) -> Ascent:
