@@ -43,6 +43,8 @@ bench: $(REAL)
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/real_text.py
 	$(BIN)/python benchmarks/generalization.py
+	$(BIN)/pip install --quiet --disable-pip-version-check ".[bench]"
+	$(BIN)/python benchmarks/models.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

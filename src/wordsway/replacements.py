@@ -111,7 +111,8 @@ def substitutions(
     device: torch.device | str = "cpu",
     progress: Callable[[int, int], None] | None = None,
 ) -> Substitutions:
-    """The supremum over real words: what replaces `word` (itself, its number from 1, or "all") and moves `output` most.
+    """The supremum over real words: what replaces `word` (itself, its number from 1, or "all" but punctuation) and moves
+    `output` most.
 
     Candidates are the whole words of the model's vocabulary, or all of its `pieces`, or the words of a list
     (`candidates`); `similar` is the least cosine of their word embeddings with the old word's. Texts of another length
@@ -129,7 +130,8 @@ def substitutions(
     phi = PretrainedMap(opened, output or default)
     tokens = text if isinstance(text, Tokens) else phi.encode(text, max_tokens)
     phi.check_tokens(tokens)
-    places = range(len(tokens.words)) if word == "all" else [find_word(tokens, word)]
+    every = [k for k, name in enumerate(tokens.words) if any(letter.isalnum() for letter in name)]
+    places = every if word == "all" else [find_word(tokens, word)]
     lengths = phi.output.has_rows if same_length is None else same_length
     if phi.output.has_rows and not lengths:
         raise InputError(f"output={phi.output.name!r} has a row for each token, so it needs same_length")

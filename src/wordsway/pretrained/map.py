@@ -5,6 +5,7 @@ runs what comes before the first of them only once.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,6 +20,14 @@ from wordsway.pretrained.load import open_model
 from wordsway.pretrained.model import At, Transformer, find_at
 from wordsway.pretrained.outputs import Output, find_output, find_prefix
 from wordsway.tokens import Tokens, check_tokens
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """The features of a text as it is, and the same by a run in half precision where one was made."""
+
+    features: Tensor
+    half: Tensor | None
 
 
 class PretrainedMap(FeatureMap):
@@ -43,6 +52,7 @@ class PretrainedMap(FeatureMap):
         self.model: Transformer = open_model(model, tokenizer, device)
         self.output: Output = find_output(output, self.model)
         self.n = self.d = None
+        self._last: tuple[Tensor, Whole] | None = None
 
     def __repr__(self) -> str:
         return f"PretrainedMap({self.model.name!r}, output={self.output.name!r}, at={self.at!r})"
@@ -75,7 +85,10 @@ class PretrainedMap(FeatureMap):
     ) -> "PretrainedView":
         """The view computes as the model does, on its device and in its precision; asked for in float32, gradients and
         the values beside them may come in half precision, where the processor is faster at that."""
-        return PretrainedView(self.model, self.output, X, tokens, self.at, fast=dtype == torch.float32)
+        known = self._last[1] if self._last is not None and self._last[0] is X else None
+        made = PretrainedView(self.model, self.output, X, tokens, self.at, dtype == torch.float32, known)
+        self._last = (X, made.whole)  # all tokens of a text are viewed one after the other
+        return made
 
     def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
         """Views of one text in common batches; of a causal model each has a prefix of its own."""
@@ -124,22 +137,33 @@ class PretrainedView(View):
         tokens: Sequence[int],
         at: At = "embeddings",
         fast: bool = False,
+        known: "Whole | None" = None,
     ) -> None:
         self.model, self.output = model, output
         self.at: At = at
         self.X, self.tokens = X, check_tokens(tokens, len(X))
         self.dtype, self.device = model.dtype, model.device
         self.rows = X.to(self.device, self.dtype)
-        with torch.no_grad():
-            whole = output.features(model, self.rows[None], at)[0]
-            self.prefix = find_prefix(model, output, self.rows, min(self.tokens), at, whole)
-            self.base = output.features(model, self.suffix[None], at, self.prefix)[0] if self.prefix else whole
-        self.base_norm = float(whole.double().norm())
         self.half = model.half if fast else None
-        if self.half is not None:
-            with torch.no_grad(), self.half:
-                self.half_base = output.features(model, self.suffix[None], at, self.prefix)[0]
+        with torch.no_grad():
+            self.whole = known if known and (known.half is not None or self.half is None) else self._run_whole()
+            self.prefix = find_prefix(model, output, self.rows, min(self.tokens), at, self.whole.features)
+            self.base, self.half_base = self.whole.features, self.whole.half
+            if self.prefix is not None:  # so that no move at all is no change at all
+                self.base = output.features(model, self.suffix[None], at, self.prefix)[0]
+                self.half_base = self._run_half()
+        self.base_norm = float(self.whole.features.double().norm())
         self.batches = Batches(model, len(self.suffix))
+
+    def _run_whole(self) -> Whole:
+        self.prefix = None
+        return Whole(self.output.features(self.model, self.rows[None], self.at)[0], self._run_half())
+
+    def _run_half(self) -> Tensor | None:
+        if self.half is None:
+            return None
+        with self.half:
+            return self.output.features(self.model, self.suffix[None], self.at, self.prefix)[0]
 
     @property
     def suffix(self) -> Float[Tensor, "s d"]:
@@ -179,7 +203,7 @@ class PretrainedView(View):
     ) -> Float[Tensor, "b features"]:
         before = 0 if self.prefix is None else self.prefix.length
         rows = add_rows(self.suffix, places.to(self.device) - before, delta.to(self.device, self.dtype))
-        if half and self.half is not None:
+        if half and self.half is not None and self.half_base is not None:
             with self.half:
                 return self.output.features(self.model, rows, self.at, self.prefix) - self.half_base
         return self.output.features(self.model, rows, self.at, self.prefix) - self.base

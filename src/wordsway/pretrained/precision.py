@@ -21,12 +21,19 @@ class HalfLinear(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self.kept: dict[int, tuple[Tensor, Tensor]] = {}
+        self.last: tuple[Tensor, Tensor] | None = None
+
+    def __exit__(self, *error: Any) -> None:
+        self.last = None
+        super().__exit__(*error)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.nn.functional.linear and not kwargs and args[0].dtype == torch.float32:
             rows, weight, *bias = args
+            if self.last is None or self.last[0] is not rows:  # queries, keys and values have one input
+                self.last = (rows, rows.to(torch.bfloat16))
             shift = [part if part is None else self._half(part) for part in bias]
-            return func(rows.to(torch.bfloat16), self._half(weight), *shift).to(torch.float32)
+            return func(self.last[1], self._half(weight), *shift).to(torch.float32)
         return func(*args, **(kwargs or {}))
 
     def _half(self, weight: Tensor) -> Tensor:
