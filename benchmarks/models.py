@@ -205,8 +205,7 @@ def decisive(arguments: argparse.Namespace) -> None:
     data = files("wordsway") / "data"
     lines = (data / "antonyms.txt").read_text(encoding="utf-8").splitlines()
     words = [line for line in lines if line and not line.startswith("#")]
-    with (data / "decisive.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = list(csv.DictReader((data / "decisive.csv").read_text(encoding="utf-8").splitlines()))
     top, whole, flips = 0, 0, 0
     for row in rows:
         ranks = []

@@ -41,12 +41,12 @@ class TestAgainstAPlainLoop:
 
     def test_every_word(self) -> None:
         found = ws.substitutions("minilm", TEXT, candidates=WORDS[:3], top=2)
-        assert len(found.tried) == 9 and len(found.top) == 18
+        assert len(found.tried) == 8 and len(found.top) == 16
         model = open_model("minilm").base
         base = plain(model, TEXT)
         best = max(
             (float((plain(model, TEXT[:a] + word + TEXT[b:]) - base).norm() / base.norm()), TEXT[a:b], word)
-            for a, b in ws.encode(TEXT).spans
+            for a, b in ws.encode(TEXT).spans[:-1]
             for word in WORDS[:3]
         )
         assert (found.ranking[0].before, found.ranking[0].after) == best[1:]

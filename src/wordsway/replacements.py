@@ -111,8 +111,8 @@ def substitutions(
     device: torch.device | str = "cpu",
     progress: Callable[[int, int], None] | None = None,
 ) -> Substitutions:
-    """The supremum over real words: what replaces `word` (itself, its number from 1, or "all" but punctuation) and moves
-    `output` most.
+    """The supremum over real words: what replaces `word` (itself, its number from 1, or "all" but punctuation) and
+    moves `output` most.
 
     Candidates are the whole words of the model's vocabulary, or all of its `pieces`, or the words of a list
     (`candidates`); `similar` is the least cosine of their word embeddings with the old word's. Texts of another length

@@ -139,12 +139,11 @@ def substitution_tables(found: "Substitutions") -> None:
         console.print(escape(printable(f"left out: {shown}{more}")), soft_wrap=True)
     if any(one.flips is not None for one in found.tried):
         count = sum(one.flips or 0 for one in found.tried)
-        console.print(
-            f"[bold]{count:,}[/] of the texts tried flip the prediction" + ("; the largest changes:" * bool(count))
-        )
-        if count and found.flipping != tuple(rows):
-            best = sorted(found.flipping, key=lambda item: -item.change)
-            console.print(_replacements(best[:10]))
+        shown = sorted(found.flipping, key=lambda item: -item.change)[:10]
+        more = bool(count) and any(item not in rows for item in shown)
+        console.print(f"[bold]{count:,}[/] of the texts tried flip the prediction{'; the largest changes:' * more}")
+        if more:
+            console.print(_replacements(shown))
 
 
 def _replacements(rows: "tuple[Replacement, ...] | list[Replacement]") -> Table:
