@@ -1,4 +1,4 @@
-"""Pre-trained models against what others would do: `python benchmarks/models.py [pgd|loop|reviews|heads|decisive ...]`.
+"""Pre-trained models against what others would do: `python benchmarks/models.py [pgd|loop|tangent|reviews|heads|decisive ...]`.
 
 Peers are benchmark extras (`pip install '.[bench]'`), never dependencies. Ratios are measured side by side in one run.
 """
@@ -16,6 +16,7 @@ from torch import Tensor
 
 import wordsway as ws
 from wordsway.pretrained.attention import Attraction, draw_attention
+from wordsway.pretrained.guided import largest
 from wordsway.pretrained.load import open_model
 from wordsway.pretrained.map import PretrainedMap
 
@@ -154,6 +155,43 @@ def loop(arguments: argparse.Namespace) -> None:
     print(f"guided found the best word in {hits} of 4, and {found_ten} of 40 in the top tens")
 
 
+def tangent(arguments: argparse.Namespace) -> None:
+    """How well a first-order score, and the guided search, find the best of 2,000 words; three reviews, two places."""
+    model = open_model("minilm").base
+    tokenizer = open_model("minilm").encoder.tokenizer
+    vocabulary = [number for name, number in tokenizer.get_vocab().items() if name.isalpha() and len(name) > 2]
+    generator = torch.Generator().manual_seed(arguments.seed)
+    hits, worst = 0, 1.0
+    for text in reviews(4, 3, 66)[:3]:
+        ids = torch.tensor(tokenizer(text, truncation=True, max_length=65)["input_ids"])
+        for place in (7, 33):
+            chosen = torch.tensor(vocabulary)[torch.randperm(len(vocabulary), generator=generator)[:2000]]
+            texts = ids.repeat(2000, 1)
+            texts[:, place] = chosen
+            with torch.no_grad():
+                rows = model.embeddings(ids[None])
+                moves = torch.cat([model.embeddings(part)[:, place] for part in texts.split(100)]) - rows[0, place]
+                states = torch.cat([model(part).last_hidden_state for part in texts.split(50)])
+                base = model(ids[None]).last_hidden_state
+            points = model.get_input_embeddings().weight[chosen]
+            for output, take in (("last", lambda x: x.flatten(1)), ("pooled", lambda x: x.mean(1))):
+                changes = (take(states) - take(base)).norm(dim=1) / take(base).norm()
+                free = rows.repeat(32, 1, 1).requires_grad_(True)
+                made = take(model.encoder(free).last_hidden_state)
+                probes = torch.randn(made.shape, generator=generator)
+                (slopes,) = torch.autograd.grad((made * probes).sum(), free)
+                score = (moves @ slopes[:, place].T).norm(dim=1)
+                ranks = torch.stack([score, changes]).argsort(1).argsort(1).double()
+                rank = int((score > score[changes.argmax()]).sum()) + 1
+                for draw in range(3):
+                    found = largest(points, lambda part, c=changes: c[part].tolist(), 200, draw)
+                    share = max(found.values()) / float(changes.max())
+                    hits, worst = hits + (share == 1), min(worst, share)
+                correlation = float(torch.corrcoef(ranks)[0, 1])
+                print(f"{output} at {place}: rank correlation {correlation:.2f}, the best word has rank {rank}")
+    print(f"guided, 200 evaluations: the best of 2,000 in {hits} of 36 runs; at least {worst:.3f} of its change")
+
+
 def layer_curves(arguments: argparse.Namespace) -> None:
     """Ten reviews of 128 tokens, word 42: means over reviews, and whether the order holds at every layer."""
     found = []
@@ -223,6 +261,7 @@ def decisive(arguments: argparse.Namespace) -> None:
 JOBS: dict[str, Callable[[argparse.Namespace], None]] = {
     "pgd": pgd,
     "loop": loop,
+    "tangent": tangent,
     "reviews": layer_curves,
     "heads": heads,
     "decisive": decisive,

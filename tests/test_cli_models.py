@@ -18,6 +18,7 @@ def run(*arguments: str, code: int = 0) -> str:
 
 
 class TestMeasure:
+    @pytest.mark.slow
     def test_a_table_and_json(self, tmp_path: Path) -> None:
         out = tmp_path / "result.json"
         common = ["measure", TEXT, "--model", "minilm", "--output", "pooled", "--budget", "quick", "--draws", "10"]
@@ -53,6 +54,7 @@ class TestMeasure:
 
 
 class TestOthers:
+    @pytest.mark.slow
     def test_layers(self, tmp_path: Path) -> None:
         picture = tmp_path / "layers.png"
         common = ["layers", TEXT, "--word", "smile", "--budget", "quick", "--draws", "5"]

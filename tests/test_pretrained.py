@@ -90,6 +90,7 @@ class TestEveryFamily:
             assert view.base_norm == pytest.approx(float(phi(X).norm()), rel=1e-10)
             assert relative(phi.features(torch.stack([X, 2 * X]))[1], phi(2 * X)) < 1e-10
 
+    @pytest.mark.slow
     def test_gradients_against_finite_differences(self, family: str) -> None:
         phi = the_map(family, "pooled", dtype=torch.float64)
         X = phi.encode(TEXT).X.double()
@@ -142,6 +143,7 @@ class TestEveryFamily:
         assert all(parameter.grad is None for parameter in model.parameters())
         assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
+    @pytest.mark.slow
     def test_the_search_is_as_good_as_a_dense_one(self, family: str) -> None:
         """Adam on the model itself, 150 steps from three starts, projected onto the ball after each."""
         phi = the_map(family, "last")

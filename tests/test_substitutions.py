@@ -82,6 +82,7 @@ class TestAgainstAPlainLoop:
 
 
 class TestCandidates:
+    @pytest.mark.slow
     def test_whole_words_of_the_vocabulary(self) -> None:
         model = open_model("minilm")
         tokens = PretrainedMap(model).encode(TEXT)
@@ -109,6 +110,7 @@ class TestCandidates:
             ws.substitutions("minilm", "An unputdownable book.", "unputdownable", output="last")
         assert ws.substitutions("minilm", "An unputdownable book.", 2, candidates=["dull"]).best.after == "dull"
 
+    @pytest.mark.slow
     def test_a_word_at_the_start_of_a_decoders_text(self, smollm2: str) -> None:
         model = open_model(smollm2)
         tokens = PretrainedMap(model).encode("Good food and kind staff")
@@ -194,6 +196,7 @@ class TestResult:
         saved = json.loads((tmp_path / "found.json").read_text())
         assert saved["format"] == "wordsway.substitutions/1" and saved["top"][0]["after"] == found.best.after
 
+    @pytest.mark.slow
     def test_layers(self, tmp_path: Path) -> None:
         profile = ws.layer_profile("minilm", TEXT, "good", budget="quick", noise_draws=10)
         assert profile.layers == tuple(range(7))
@@ -218,6 +221,7 @@ class TestResult:
             old, new = states[0][layer], states[1][layer]
             assert float((new - old).norm() / old.norm()) == pytest.approx(profile.replaced[layer], rel=1e-3)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("at", ["embeddings", "word-embeddings"])
     def test_layers_of_a_decoder(self, at: str) -> None:
         model = tiny("llama", "causal")
@@ -228,6 +232,7 @@ class TestResult:
         with pytest.raises(ws.InputError, match="heads 1 to 3"):
             ws.layer_profile(model, TEXT, 4, head=4, **options)
 
+    @pytest.mark.slow
     def test_layers_of_a_word_of_several_pieces(self) -> None:
         profile = ws.layer_profile("minilm", "An unputdownable book.", 2, budget="quick", noise_draws=5)
         assert len(profile.tokens) > 1 and profile.replacement is None

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wordsway import __version__
-from wordsway.drawing import heat, new_axes
+from wordsway.drawing import heat, new_axes, plain
 from wordsway.errors import InputError
 from wordsway.files import write_text
 from wordsway.frames import frame
@@ -116,6 +116,7 @@ class AttentionMaps:
             figure = first.figure
             figure.clear()
             axes = list(figure.subplots(1, len(maps), squeeze=False)[0])
+            figure.suptitle(plain(self._where()), x=0.01, ha="left", fontsize=10, fontweight="bold")
         else:
             axes = list(ax) if isinstance(ax, Sequence) or hasattr(ax, "__len__") else [ax]
         if len(axes) < len(maps):
@@ -135,10 +136,13 @@ class AttentionMaps:
         return [kept.index(token) for token in self.tokens if token in kept]
 
     def _titles(self) -> tuple[str, str]:
-        where = f"layer {self.layer}, " + ("mean over heads" if self.head is None else f"head {self.head}")
         if self.radius is not None:
-            return f"{where}: as it is", f"\u201c{self.word_text}\u201d moved to draw attention"
-        return f"{where}: {_clip(self.text)}", _clip(self.other or "")
+            return "as it is", f"\u201c{self.word_text}\u201d moved to draw attention"
+        return _clip(self.text), _clip(self.other or "")
+
+    def _where(self) -> str:
+        which = "mean over heads" if self.head is None else f"head {self.head}"
+        return f"{self.model}, layer {self.layer}, {which}"
 
 
 def attention_maps(
@@ -229,5 +233,5 @@ def _names(tokens: Tokens) -> tuple[str, ...]:
     )
 
 
-def _clip(text: str, length: int = 44) -> str:
+def _clip(text: str, length: int = 32) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
