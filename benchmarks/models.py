@@ -1,4 +1,4 @@
-"""Pre-trained models against what others would do: `python benchmarks/models.py [pgd|loop|tangent|reviews|heads|decisive ...]`.
+"""Pre-trained models, and what others would do: `python benchmarks/models.py [JOB ...]`, all of them unless given.
 
 Peers are benchmark extras (`pip install '.[bench]'`), never dependencies. Ratios are measured side by side in one run.
 """

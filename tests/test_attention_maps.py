@@ -66,7 +66,7 @@ def test_the_closed_form_of_bert_is_the_papers() -> None:
 
 def test_every_head_of_the_real_model() -> None:
     maps = ws.attention_maps("minilm", TITLE, word=6, attract=True, head=1)
-    assert maps.targets is not None and [row["head"] for row in maps.targets] == [*range(1, 13), "mean"]
+    assert maps.targets is not None and [row["head"] for row in maps.targets] == [*range(1, 13), "all"]
     for row in maps.targets:
         assert row["found"] > row["closed"] > row["plain"]
     assert maps.mass_before is not None and maps.mass_after is not None and maps.after is not None

@@ -94,6 +94,12 @@ class TestCandidates:
         index = whole.words.index("bad")
         assert whole.ids[index] == tuple(tokenizer()(TEXT.replace("good", "bad"))["input_ids"])
 
+    def test_progress_is_told_on_the_way(self) -> None:
+        told: list[tuple[int, int]] = []
+        words = sorted(name for name in tokenizer().get_vocab() if name.isalpha() and len(name) > 3)[:600]
+        ws.substitutions("minilm", "Good.", "Good", candidates=words, progress=lambda *now: told.append(now))
+        assert told == [(128, 600), (256, 600), (384, 600), (512, 600), (600, 600)]
+
     def test_similar_words_only(self) -> None:
         near = ws.substitutions("minilm", TEXT, "good", similar=0.5)
         assert {"great", "bad", "nice"} & {item.after for item in near.top}
@@ -136,6 +142,8 @@ class TestCandidates:
             ({"search": "clever"}, "exhaustive or guided"),
             ({"budget": "huge"}, "quick, default"),
             ({"top": 0}, "top"),
+            ({"candidates": "bad"}, "list of words"),
+            ({"candidates": []}, "list of words"),
             ({"output": "logits"}, "neither classifies"),
         ]
         for options, words in cases:

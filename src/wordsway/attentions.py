@@ -219,7 +219,7 @@ def attention_maps(
 
 
 def _targets(drawn: Drawn) -> tuple[dict[str, Any], ...]:
-    names = [*range(1, len(drawn.plain)), "mean"]
+    names = [*range(1, len(drawn.plain)), "all"]
     table = zip(names, drawn.plain.tolist(), drawn.closed.tolist(), drawn.found.tolist(), strict=True)
     return tuple(
         {"head": head, "plain": plain, "closed": closed, "found": found} for head, plain, closed, found in table

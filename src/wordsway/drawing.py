@@ -41,8 +41,11 @@ def bars(ax: Any, names: Sequence[str], values: Sequence[float], marked: Sequenc
     ax.set_title(plain(title), loc="left", fontsize=10, fontweight="bold")
     ax.spines[["top", "right"]].set_visible(False)
     if any(marked):
-        ax.barh([], [], color=ORANGE, hatch="//", edgecolor="white", label="flips the prediction")
-        ax.legend(frameon=False, fontsize=8.5, loc="lower right")
+        from matplotlib.patches import Patch
+
+        flips = Patch(facecolor=ORANGE, hatch="//", edgecolor="white", label="flips the prediction")
+        keeps = Patch(facecolor=BLUE, edgecolor="white", label="does not")
+        ax.legend(handles=[flips, keeps][: 2 if not all(marked) else 1], frameon=False, fontsize=8.5, loc="lower right")
     return ax
 
 

@@ -22,7 +22,7 @@ from wordsway.pretrained.load import open_model
 from wordsway.pretrained.map import PretrainedMap, add_rows, rows_of
 from wordsway.pretrained.model import At, Transformer
 from wordsway.replacements import substitutions
-from wordsway.search.ascent import BUDGETS, maximize, suited
+from wordsway.search.ascent import BUDGETS, FEWEST, maximize, suited
 from wordsway.tokens import Tokens, check_size
 from wordsway.words import find_word
 
@@ -164,17 +164,21 @@ def layer_profile(
 
     total = opened.layers
     best, evaluations = curves[0], 0
-    region, guesses = Ball(*shape), deltas[:2]
+    region, guesses, known = Ball(*shape), deltas[:2], curves[:2]
     for layer in range(1, total + 1):
         view = PretrainedMap(opened, f"layer:{layer}", at=at).view(X, moving, dtype=torch.float32)
         ascent = suited(view)
-        ascent = replace(ascent.scaled(round(BUDGETS[budget] * ascent.budget)), starts=len(guesses) + 1, survivors=1)
-        start = torch.stack(guesses)[None].to(view.device, view.dtype)
+        ascent = ascent.scaled(max(FEWEST, round(BUDGETS[budget] * ascent.budget)))
+        # What `word_sensitivity` does, and once more from the best move that is known.
+        starts, once = ascent.starts + 1, ascent.budget // ascent.starts
+        ascent = replace(ascent, budget=ascent.budget + once, starts=starts, survivors=starts)
+        start = guesses[int(known[:, layer].argmax())][None, None].to(view.device, view.dtype)
         (result,) = maximize([view], lambda delta, view=view: view.sq_norm(delta), region, seed, ascent, start)
         evaluations += result.evaluations
         delta = region.project(result.delta.to("cpu", torch.float64))
-        best = torch.maximum(best, ruler(delta[None])[0])
-        guesses = [*deltas[:2], delta]  # what moved one layer most is a good start for the next
+        reached = ruler(delta[None])
+        best = torch.maximum(best, reached[0])
+        guesses, known = [*guesses, delta], torch.cat([known, reached])
         if progress:
             progress(layer, total)
     return LayerProfile(

@@ -19,11 +19,13 @@ from wordsway.pretrained.load import open_model
 from wordsway.pretrained.map import PretrainedMap
 from wordsway.pretrained.model import Transformer
 from wordsway.pretrained.outcomes import Meter, Replacement
+from wordsway.progress import shown_progress
 from wordsway.seeds import stream
 from wordsway.tokens import Tokens, check_size
 from wordsway.words import find_word
 
 _MOST_WORK = 1e13  # multiply-adds, twice, up to which every candidate is tried unless told otherwise: a minute or two
+_STRIDE = 128  # candidates between two signs of life
 ALLOWANCE = {"quick": 200, "default": 800, "thorough": 3200}  # candidates that a guided search tries
 
 
@@ -44,8 +46,8 @@ class Tried:
 
 @dataclass(frozen=True)
 class Substitutions:
-    """Replacements, the largest change of each word first, and words by their best one. `prediction` and `probability`
-    are those of the text as it is."""
+    """Replacements, at most `listed` of each word, the largest change first. `prediction` and `probability` are those
+    of the text as it is. Word numbers here count from 0, as Python does; those that a user gives count from 1."""
 
     text: str
     model: str
@@ -56,6 +58,7 @@ class Substitutions:
     prediction: str | None
     probability: float | None
     seed: int
+    listed: int = 10
     version: str = __version__
 
     @property
@@ -125,6 +128,8 @@ def substitutions(
     if budget not in ALLOWANCE:
         raise InputError(f"budget={budget!r} is not known; use {', '.join(ALLOWANCE)}")
     check_size(top, "top")
+    if isinstance(candidates, str) or (candidates is not None and not len(candidates)):
+        raise InputError(f"candidates must be a list of words with something in it, got {candidates!r}")
     opened = open_model(model, tokenizer, device)
     default = "logits" if opened.classifies or opened.predicts_tokens else "pooled"
     phi = PretrainedMap(opened, output or default)
@@ -138,32 +143,33 @@ def substitutions(
     options = {"allowed": candidates, "pieces": pieces, "similar": similar, "same_length": lengths}
     choices = [find_candidates(opened, tokens, place, **options) for place in places]
     if not any(len(found) for found in choices):
-        raise InputError(_nothing(tokens, places, choices, lengths))
+        raise InputError(_nothing(tokens, places, choices, lengths, similar))
     meter = Meter(opened, phi.output, tokens)
     allowed = [_allowed(opened, tokens, found, search, budget, sum(map(len, choices))) for found in choices]
     total, done, best, flipping, tried = sum(allowed), 0, [], [], []
-    for place, found, count in zip(places, choices, allowed, strict=True):
-        outcomes: dict[int, Replacement] = {}
+    with shown_progress(progress, "text", total) as report:
+        for place, found, count in zip(places, choices, allowed, strict=True):
+            outcomes: dict[int, Replacement] = {}
 
-        def evaluate(indices: list[int], place: int = place, found: Candidates = found, kept: Any = outcomes) -> Any:
-            nonlocal done
-            for index, outcome in zip(indices, meter.outcomes(place, found, indices), strict=True):
-                kept[index] = outcome
-                done += 1
-                if progress and (done % 16 == 0 or done == total):
-                    progress(done, total)
-            return [kept[index].change for index in indices]
+            def evaluate(part: list[int], place: int = place, found: Candidates = found, kept: Any = outcomes) -> Any:
+                nonlocal done
+                for start in range(0, len(part), _STRIDE):
+                    some = part[start : start + _STRIDE]
+                    kept.update(zip(some, meter.outcomes(place, found, some), strict=True))
+                    done += len(some)
+                    report(done, total)
+                return [kept[index].change for index in part]
 
-        if len(found):
-            largest(found.points, evaluate, count, stream(seed, "substitutions", place))
-        ordered = sorted(outcomes.values(), key=lambda item: -item.change)
-        best += meter.spelled(ordered, found, pieces, top)
-        turned = [item for item in ordered if item.flips]
-        flipping += meter.spelled(turned, found, pieces, top)
-        flips = len(turned) if opened.classifies and meter.before is not None else None
-        tried.append(
-            Tried(place, tokens.words[place], len(found), len(outcomes), count >= len(found), flips, found.skipped)
-        )
+            if len(found):
+                largest(found.points, evaluate, count, stream(seed, "substitutions", place))
+            ordered = sorted(outcomes.values(), key=lambda item: -item.change)
+            best += meter.spelled(ordered, found, pieces, top)
+            turned = [item for item in ordered if item.flips]
+            flipping += meter.spelled(turned, found, pieces, top)
+            flips = len(turned) if opened.classifies and meter.before is not None else None
+            tried.append(
+                Tried(place, tokens.words[place], len(found), len(outcomes), count >= len(found), flips, found.skipped)
+            )
     return Substitutions(
         text=tokens.text,
         model=opened.name,
@@ -174,6 +180,7 @@ def substitutions(
         prediction=meter.prediction,
         probability=meter.probability,
         seed=seed,
+        listed=top,
     )
 
 
@@ -185,9 +192,13 @@ def _allowed(model: Transformer, tokens: Tokens, found: Candidates, search: str,
     return min(len(found), ALLOWANCE[budget])
 
 
-def _nothing(tokens: Tokens, places: Sequence[int], choices: Sequence[Candidates], same_length: bool) -> str:
+def _nothing(
+    tokens: Tokens, places: Sequence[int], choices: Sequence[Candidates], same_length: bool, similar: float | None
+) -> str:
     words = ", ".join(repr(tokens.words[k]) for k in places[:5])
     reasons = sorted({reason for found in choices for reason in found.skipped.values()})
+    if similar is not None and not reasons:
+        reasons = [f"none has a cosine of {similar:g} or more with it"]
     hint = (
         "; allow other lengths, with an output that has no row for each token (pooled, logits)" if same_length else ""
     )

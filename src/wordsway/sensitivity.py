@@ -18,11 +18,10 @@ from wordsway.errors import InputError, TooLargeError
 from wordsway.maps.base import FeatureMap, View, as_map, moved
 from wordsway.memory import fits
 from wordsway.result import Sensitivity, TokenSensitivity, summarize
-from wordsway.search.ascent import BUDGETS, Ascent, maximize, suited
+from wordsway.search.ascent import BUDGETS, FEWEST, Ascent, maximize, suited
 from wordsway.tokens import Tokens, as_text, check_size
 from wordsway.words import describe, moves_of, radii_of, rank_words
 
-FEWEST = 8  # evaluations below which a search is not worth its name
 _GROUP_NUMBERS = 12_000_000  # in all views of tokens that are searched side by side
 _BATCH_BYTES = 2**28  # what a batch of random deltas may need at once
 

@@ -59,6 +59,10 @@ def attention(
         check_picture(plot)
         if head != "mean" and not head.isdecimal():
             raise InputError(f"--head takes a number from 1, or mean; got {head!r}")
+        if attract and word is None:
+            raise InputError("--attract needs a word that is to draw attention: --word W")
+        if against is not None and (attract or word is not None):
+            raise InputError("give --against (two texts) or --word (one text), not both")
         from wordsway.attentions import attention_maps
         from wordsway.cli.show_models import attention_tables
         from wordsway.progress import waiting

@@ -110,6 +110,11 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
+def short_name(model: str) -> str:
+    """A model's name for a line: of a file, without its folders."""
+    return printable(Path(model).name if model.endswith(".gguf") else model)
+
+
 def printable(text: str) -> str:
     """Text for a terminal: what would move the cursor, change colours or the direction of writing is spelled out."""
     joiners = "\u200c\u200d"  # scripts and emoji need these

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wordsway.cli.common import Debug, Depth, Json, MapName, Seed, app, one_line_errors, read_text, whole_numbers
-from wordsway.cli.models import At, measure_model
+from wordsway.cli.models import At, check_output, measure_model, the_text
 from wordsway.errors import InputError
 from wordsway.files import check_target
 
@@ -93,11 +93,22 @@ def measure(
         if model is not None:
             taken = {"--map": map, "--encoder": encoder, "--n": n, "--d": d, "--depth": depth, "--against": against}
             _refuse_with_model(taken, raw, layer, activation, temperature)
+            check_output(output)
             moves = {"joint": joint, "special": special, "random_draws": draws, "seed": seed, "budget": evaluations}
             choose = lambda tokens: _chosen(tokens, word, token)  # noqa: E731
             where = at or At.embeddings
             return measure_model(
-                given or "", model, output or "last", where, radius, max_tokens, device, choose, moves, as_json, out
+                the_text(given, None),
+                model,
+                output or "last",
+                where,
+                radius,
+                max_tokens,
+                device,
+                choose,
+                moves,
+                as_json,
+                out,
             )
         if output is not None or at is not None:
             raise InputError("--output and --at belong to --model")

@@ -1,13 +1,16 @@
 """What the commands about pre-trained models share, and `wordsway measure --model`."""
 
 import json
+import re
+import sys
+import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordsway.cli.common import read_text
+from wordsway.cli.common import read_text, short_name
 from wordsway.errors import InputError
 from wordsway.files import check_target, decode
 
@@ -47,7 +50,16 @@ def the_text(text: str | None, file: Path | None) -> str:
     given = read_text(text, file)
     if given is None:
         raise InputError("give a text, --file PATH, or - for stdin")
+    if not given.strip():
+        raise InputError("the text is empty")
     return given
+
+
+def check_output(name: str | None) -> None:
+    """Before a model is loaded: is there an output of that name?"""
+    if name is not None and not re.fullmatch(r"last|pooled(:first|:last|:mean)?|logits|all-layers|layer:\d+", name):
+        known = "last, pooled, pooled:first, pooled:last, logits, layer:K or all-layers"
+        raise InputError(f"--output {name!r} is not known; use {known}")
 
 
 def check_files(*paths: Path | None) -> None:
@@ -79,7 +91,7 @@ def open_quietly(model: str, device: str) -> "Transformer":
     from wordsway.pretrained.load import open_model
     from wordsway.progress import waiting
 
-    with waiting(f"loading {model}"):
+    with waiting(f"loading {short_name(model)}"):
         return open_model(model, device=device)
 
 
@@ -88,7 +100,11 @@ def finish(result: Any, as_json: bool, out: Path | None, plot: Path | None, show
     if out is not None:
         result.save(out)
     if plot is not None:
-        result.plot().figure.savefig(plot, dpi=160)
+        with warnings.catch_warnings(record=True) as lacking:
+            warnings.simplefilter("always")
+            result.plot().figure.savefig(plot, dpi=160)
+        if any("missing from font" in str(note.message) for note in lacking):
+            print("wordsway: note: the picture's font lacks some characters of the text", file=sys.stderr)
     if as_json:
         return print(json.dumps(result.to_dict(), allow_nan=False))
     show(result)

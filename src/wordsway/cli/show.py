@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.cli.common import number, printable
+from wordsway.cli.common import number, printable, short_name
 
 if TYPE_CHECKING:
     from wordsway.comparison import Substitution
@@ -22,12 +22,9 @@ _SHADES = ("#f7fbff", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2
 def sensitivity(result: "Sensitivity") -> None:
     """A measurement: its settings, the text with its words coloured, bounds, and a table."""
     console = Console(highlight=False)
-    settings = ", ".join(f"{key}={value}" for key, value in result.map.items() if key != "map")
-    encoder = "" if result.text is None else f", encoder {_encoder(result.text)}"
-    console.print(
-        escape(f"{result.map['map']} ({settings}), n={result.n}, d={result.d}, radius={_radius(result)}{encoder}"),
-        soft_wrap=True,
-    )
+    about, encoder = _map(result)
+    sizes = f"n={result.n}, d={result.d}, radius={_radius(result)}"
+    console.print(escape(f"{about}, {sizes}{encoder}"), soft_wrap=True)
     if result.words and result.text is not None:
         console.print()
         _coloured(console, result.text, result.words)
@@ -66,6 +63,16 @@ def substitution(compared: "Substitution") -> None:
         )
         table.add_row("random words that do less", f"{compared.above_random:.0%}", f"of {compared.random.draws}")
     console.print(table)
+
+
+def _map(result: "Sensitivity") -> tuple[str, str]:
+    """The map with its settings, and the encoder of a text, which of a model is the model itself."""
+    if result.map["map"] == "pretrained":
+        made = result.map
+        return f"{short_name(made['model'])}, output {made['output']}, moved at its {made['at']}", ""
+    settings = ", ".join(f"{key}={value}" for key, value in result.map.items() if key != "map")
+    encoder = "" if result.text is None else f", encoder {_encoder(result.text)}"
+    return f"{result.map['map']} ({settings})", encoder
 
 
 def _encoder(text: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.cli.common import number, printable
+from wordsway.cli.common import number, printable, short_name
 
 if TYPE_CHECKING:
     from wordsway.attentions import AttentionMaps
@@ -25,7 +25,7 @@ def layer_table(profile: "LayerProfile") -> None:
     which = "all heads" if profile.head is None else f"head {profile.head}"
     console.print(
         escape(
-            f"{printable(profile.model)}, moves of {printable(profile.word_text)!r} (word {profile.word + 1}) of norm "
+            f"{short_name(profile.model)}, moves of {printable(profile.word_text)!r} (word {profile.word + 1}) of norm "
             f"{profile.radius:.3f} at its {profile.at}; attracting: {which} of layer 1"
         ),
         soft_wrap=True,
@@ -49,15 +49,15 @@ def layer_table(profile: "LayerProfile") -> None:
             f"{profile.real_size:.2f} radii away.",
             soft_wrap=True,
         )
-    else:
-        console.print("real word: not looked for, or no whole word has as many pieces.")
+    elif len(profile.tokens) > 1:
+        console.print(f"real word: none, as no whole word of the vocabulary has {len(profile.tokens)} pieces.")
 
 
 def attention_tables(maps: "AttentionMaps") -> None:
     """The map or maps as numbers, where they are small, and the mass on the word."""
     console = Console(highlight=False)
     where = f"layer {maps.layer}, " + ("mean over heads" if maps.head is None else f"head {maps.head}")
-    console.print(escape(f"{printable(maps.model)}, {where}"))
+    console.print(escape(f"{short_name(maps.model)}, {where}"))
     if maps.targets is not None:
         _targets(console, maps)
     elif maps.mass_before is None:
@@ -82,6 +82,9 @@ def _map(console: Console, maps: "AttentionMaps", after: bool) -> None:
     for name, row in zip(names, weights.tolist(), strict=True):
         table.add_row(Text(printable(name)), *(f"{value:.3f}" for value in row))
     console.print(table)
+    hidden = 1 - float(weights.sum(1).mean())
+    if not maps.show_special and hidden > 0.005:
+        console.print(f"{hidden:.0%} of the attention goes to special tokens, which --special shows")
 
 
 def _targets(console: Console, maps: "AttentionMaps") -> None:
@@ -94,6 +97,9 @@ def _targets(console: Console, maps: "AttentionMaps") -> None:
     for row in maps.targets or ():
         table.add_row(str(row["head"]), number(row["plain"]), number(row["closed"]), number(row["found"]))
     console.print(table)
+    console.print("all: one move for all heads, and the mean of their masses", soft_wrap=True)
+    if maps.layer > 1:
+        console.print("closed form: a first-order guess, as this is not the first layer", soft_wrap=True)
 
 
 def _masses(console: Console, maps: "AttentionMaps") -> None:
@@ -109,18 +115,23 @@ def _masses(console: Console, maps: "AttentionMaps") -> None:
             table.add_column(str(head), justify="right")
         table.add_column("mean", justify="right")
         for layer, row in enumerate(masses, start=1):
-            table.add_row(str(layer), *(f"{v:.2f}" for v in row[:_MOST_HEADS].tolist()), f"{float(row.mean()):.3f}")
+            table.add_row(str(layer), *(_short(v) for v in row[:_MOST_HEADS].tolist()), _short(float(row.mean())))
         console.print(table)
     if heads > _MOST_HEADS:
         console.print(f"... and {heads - _MOST_HEADS} more heads (all of them with --json or --out)")
+
+
+def _short(share: float) -> str:
+    """A share of one in three letters, so that the heads of a layer fit into a line."""
+    return f"{share:.2f}"[1:] if share < 0.995 else "1.0"
 
 
 def substitution_tables(found: "Substitutions") -> None:
     """The best replacements of a word, or the best one of every word; and what flips the prediction."""
     console = Console(highlight=False)
     now = "" if found.prediction is None else f"; now: {_predicted(found.prediction, found.probability)}"
-    console.print(escape(f"{printable(found.model)}, output {found.output}{now}"), soft_wrap=True)
-    rows = found.top if len(found.tried) == 1 else found.ranking
+    console.print(escape(f"{short_name(found.model)}, by the change of its {found.output}{now}"), soft_wrap=True)
+    rows = found.top if len(found.tried) == 1 else found.ranking[: found.listed]
     console.print(_replacements(rows))
     if len(found.tried) == 1:
         one = found.tried[0]
@@ -131,7 +142,8 @@ def substitution_tables(found: "Substitutions") -> None:
         tried, all_of = sum(one.evaluated for one in found.tried), sum(one.candidates for one in found.tried)
         every = all(one.exhaustive for one in found.tried)
         how = "every candidate was tried" if every else "guided: better ones may exist"
-        console.print(f"{how} ({tried:,} of {all_of:,} texts); the best replacement of each word")
+        words = f"{len(rows)} of {len(found.tried)} words" if len(rows) < len(found.tried) else "each word"
+        console.print(f"{how} ({tried:,} of {all_of:,} texts); the best replacement of {words}, without punctuation")
     skipped = {name: reason for one in found.tried for name, reason in one.skipped.items()}
     if skipped:
         shown = ", ".join(f"{name} ({reason})" for name, reason in list(skipped.items())[:5])
@@ -139,7 +151,7 @@ def substitution_tables(found: "Substitutions") -> None:
         console.print(escape(printable(f"left out: {shown}{more}")), soft_wrap=True)
     if any(one.flips is not None for one in found.tried):
         count = sum(one.flips or 0 for one in found.tried)
-        shown = sorted(found.flipping, key=lambda item: -item.change)[:10]
+        shown = sorted(found.flipping, key=lambda item: -item.change)[: found.listed]
         more = bool(count) and any(item not in rows for item in shown)
         console.print(f"[bold]{count:,}[/] of the texts tried flip the prediction{'; the largest changes:' * more}")
         if more:
@@ -175,14 +187,14 @@ def _name(text: str) -> Text:
 
 
 def _predicted(label: str, probability: float | None) -> str:
-    return f"{printable(label)!r} {probability:.3f}" if probability is not None else printable(label)
+    return f"{printable(repr(label))} {probability:.3f}" if probability is not None else printable(label)
 
 
 def prompt_tables(compared: "PromptChange") -> None:
     """Two prompts: the next token's distribution, and the answers."""
     console = Console(highlight=False)
     how = "in its chat template" if compared.chat else "as plain text"
-    console.print(escape(f"{printable(compared.model)}, {how}"), soft_wrap=True)
+    console.print(escape(f"{short_name(compared.model)}, {how}"), soft_wrap=True)
     table = Table(box=None, padding=(0, 1), show_header=False)
     table.add_row("change of the next-token logits", f"[bold]{number(compared.change)}[/]")
     table.add_row("KL of the distributions", f"[bold]{number(compared.kl)}[/]", "nats")
@@ -193,7 +205,7 @@ def prompt_tables(compared: "PromptChange") -> None:
     ):
         console.print()
         console.print(f"[bold]{title}:[/] {escape(printable(prompt))}", soft_wrap=True)
-        likely = ", ".join(f"{printable(token)!r} {one:.3f} | {two:.3f}" for token, one, two in top)
+        likely = ", ".join(f"{printable(repr(token))} {one:.3f} | {two:.3f}" for token, one, two in top)
         console.print(escape(f"likeliest next (probability for first | second): {likely}"), soft_wrap=True)
         if compared.answer_tokens:
             console.print(f"[bold]answer:[/] {escape(printable(answer))}", soft_wrap=True)

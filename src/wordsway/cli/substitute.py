@@ -18,6 +18,7 @@ from wordsway.cli.models import (
     TextArgument,
     TextFile,
     check_files,
+    check_output,
     check_picture,
     finish,
     open_quietly,
@@ -59,7 +60,9 @@ def substitute(
     chat: Annotated[
         bool | None, typer.Option("--chat/--plain", help="With --against: use the chat template (if there is one).")
     ] = None,
-    answer: Annotated[int, typer.Option(min=0, help="With --against: length of the answers, in tokens.")] = 40,
+    answer: Annotated[
+        int | None, typer.Option(min=0, help="With --against: length of the answers, in tokens (40).")
+    ] = None,
     max_tokens: MaxTokens = None,
     seed: Seed = 0,
     device: Device = "cpu",
@@ -79,8 +82,9 @@ def substitute(
         allowed = word_list(candidates)
         if against is not None and (allowed is not None or plot is not None or word != "all" or output is not None):
             raise InputError("--against compares two prompts: leave out --word, --output, --candidates and --plot")
-        if against is None and chat is not None:
-            raise InputError("--chat and --plain belong to --against")
+        if against is None and (chat is not None or answer is not None):
+            raise InputError("--chat, --plain and --answer belong to --against")
+        check_output(output)
         from wordsway.cli.show_models import prompt_tables, substitution_tables
         from wordsway.progress import progress_bar, waiting
 
@@ -89,7 +93,9 @@ def substitute(
             from wordsway.prompts import compare_prompts
 
             with waiting("answering"):
-                compared = compare_prompts(opened, given, against, chat=chat, answer_tokens=answer)
+                compared = compare_prompts(
+                    opened, given, against, chat=chat, answer_tokens=40 if answer is None else answer
+                )
             return finish(compared, as_json, out, None, prompt_tables)
         from wordsway.replacements import substitutions
 

@@ -170,7 +170,7 @@ def live_encoder(model: Any, tokenizer: Any) -> PretrainedEncoder:
     from wordsway.encoders.checks import check_encoder
 
     if tokenizer is None:
-        raise InputError("a live model needs its tokenizer: encoder=model, tokenizer=tokenizer")
+        raise InputError("a live model needs its tokenizer: give tokenizer= too")
     encoder = PretrainedEncoder(model, tokenizer)
     key, (known, found) = (id(tokenizer), tokenizer.padding_side), _checked.get(model, (None, (None, False)))
     if known == key:

@@ -64,6 +64,7 @@ class Ascent:
         return race, max(0, (self.budget - spent - race * self.starts) // self.survivors)
 
 
+FEWEST = 8  # evaluations below which a search is not worth its name
 BUDGETS = {"quick": 0.25, "default": 1.0, "thorough": 4.0}  # of the evaluations that suit a view
 # Every evaluation is a run of a whole model; one long glide finds more than several short ones, and more budget is best
 # spent on more of them.
