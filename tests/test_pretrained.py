@@ -296,7 +296,7 @@ class TestMemory:
         X = phi.encode(TEXT).X.double()
         delta = torch.randn(11, 1, 24, generator=torch.Generator().manual_seed(0))
         wanted = phi.view(X, [3]).sq_norm(delta)
-        run, sizes = Transformer._run, []
+        run, sizes = Transformer.run, []
 
         def small(self: Transformer, module: Any, rows: Tensor, *others: Any, **more: Any) -> Any:
             if len(rows) > 3:
@@ -304,7 +304,7 @@ class TestMemory:
             sizes.append(len(rows))
             return run(self, module, rows, *others, **more)
 
-        monkeypatch.setattr(Transformer, "_run", small)
+        monkeypatch.setattr(Transformer, "run", small)
         view = phi.view(X, [3])
         first = view.batches.size
         moves = delta.clone().requires_grad_(True)

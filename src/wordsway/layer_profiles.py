@@ -250,7 +250,7 @@ class _Ruler:
         self.batches = Batches(model, len(X), gradient=False)
         with torch.no_grad():
             self.base = model.states(self.rows[None], at)
-        self.sizes = torch.stack([state.double().norm() for state in self.base])
+        self.sizes = torch.stack([state.norm().cpu().double() for state in self.base])
 
     def __call__(self, delta: Float[Tensor, "b m d"]) -> Float[Tensor, "b layers"]:
         places = torch.tensor([self.tokens], device=self.rows.device)
@@ -259,7 +259,9 @@ class _Ruler:
             moves = delta[part].to(self.rows)
             with torch.no_grad():
                 states = self.model.states(add_rows(self.rows, places.expand(len(moves), -1), moves), self.at)
-            gaps = [(new - old).double().flatten(1).norm(dim=1) for new, old in zip(states, self.base, strict=True)]
-            return (torch.stack(gaps, 1) / self.sizes).cpu()
+            gaps = [
+                (new - old).flatten(1).norm(dim=1).cpu().double() for new, old in zip(states, self.base, strict=True)
+            ]
+            return torch.stack(gaps, 1) / self.sizes
 
         return joined(self.batches.run(run, len(delta)))

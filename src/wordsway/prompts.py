@@ -69,7 +69,7 @@ def compare_prompts(
     if torch.equal(ids[0], ids[1]) if ids[0].shape == ids[1].shape else False:
         raise InputError("the two prompts are the same to the model")
     with torch.no_grad():
-        logits = [opened.whole(input_ids=part, use_cache=False).logits[0, -1].double().cpu() for part in ids]
+        logits = [opened.whole(input_ids=part, use_cache=False).logits[0, -1].cpu().double() for part in ids]
     logs = [part.log_softmax(0) for part in logits]
     answers = [_answer(opened, part, answer_tokens) for part in ids]
     return PromptChange(

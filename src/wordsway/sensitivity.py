@@ -175,7 +175,7 @@ class _Job:
         ascent = self.ascent(views[0], positions[0])
         objective, scale = self.phi.sq_norms(views), [radius / radii[0] for radius in radii]
         if any(factor != 1 for factor in scale):  # one region for all: each view sees deltas in units of its own radius
-            factors = torch.tensor(scale, dtype=self.dtype, device=self.device)[:, None, None, None]
+            factors = torch.tensor(scale, dtype=views[0].dtype, device=views[0].device)[:, None, None, None]
             plain = objective
             objective = lambda delta: plain(delta * factors)  # noqa: E731
         found = maximize(views, objective, region, self.seed, ascent, self.guesses(positions, known))

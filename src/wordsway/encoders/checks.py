@@ -47,7 +47,7 @@ def _check_embeds(encoder: PretrainedEncoder, ids: Sequence[int], whole: Tensor)
     if not _same(by_embeds, whole):
         raise InputError(
             f"{encoder.name} gives other hidden states for inputs_embeds than for the ids they stand for "
-            f"(relative difference {_difference(by_embeds, whole):.1e}), so a moved embedding is not a moved word; "
+            f"(relative difference {difference(by_embeds, whole):.1e}), so a moved embedding is not a moved word; "
             "does it scale or add to embeddings only when it is given ids?"
         )
 
@@ -83,10 +83,10 @@ def _run(encoder: PretrainedEncoder, ids: Sequence[Sequence[int]], side: str) ->
 
 
 def _same(left: Tensor, right: Tensor) -> bool:
-    return _difference(left, right) <= _TOLERANCE.get(right.dtype, 0.05)
+    return difference(left, right) <= _TOLERANCE.get(right.dtype, 0.05)
 
 
-def _difference(left: Tensor, right: Tensor) -> float:
+def difference(left: Tensor, right: Tensor) -> float:
     """The largest distance of two rows, against the norm of the right one; infinite where one is not a number."""
     if left.shape != right.shape:
         return float("inf")

@@ -35,7 +35,7 @@ class Pieces:
     unknown: tuple[str, ...]
 
 
-class _Reached(Exception):
+class Reached(Exception):
     """The hidden state that was asked for: there is no need to go on."""
 
 
@@ -159,11 +159,11 @@ class PretrainedEncoder(Encoder):
         """One hidden state from `input_ids` or `inputs_embeds`; blocks from `layer` on do not run."""
         if self.blocks is None or layer == self.layers:
             return self.all_hidden(mask, **inputs)[layer]
-        stop = self.blocks[layer].register_forward_pre_hook(_stop, with_kwargs=True)
+        stop = self.blocks[layer].register_forward_pre_hook(stop_here, with_kwargs=True)
         try:
             with torch.no_grad():
                 self.model(**inputs, **self._arguments(mask))
-        except _Reached as reached:
+        except Reached as reached:
             return reached.args[0]
         finally:
             stop.remove()
@@ -208,8 +208,9 @@ class PretrainedEncoder(Encoder):
         return min(limits, default=None)
 
 
-def _stop(module: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-    raise _Reached(arguments[0] if arguments else keywords["hidden_states"])
+def stop_here(module: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    """A hook before a block: what it would get is what was asked for."""
+    raise Reached(arguments[0] if arguments else keywords["hidden_states"])
 
 
 def _depth(model: Any) -> int:

@@ -44,7 +44,7 @@ def attention_weights(
     """The weights of one layer (1 is the first); later layers do not run. To be called within `eager`."""
     blocks = model.encoder.blocks
     if blocks is None:
-        found = model._run(model.base, rows, at, None, output_attentions=True).attentions
+        found = model.run(model.base, rows, at, None, output_attentions=True).attentions
         return _checked(found[layer - 1] if found else None, model, rows)
     seen: list[Tensor] = []
 

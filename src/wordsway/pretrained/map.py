@@ -67,12 +67,12 @@ class PretrainedMap(FeatureMap):
 
     def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
         with torch.no_grad():
-            return self.output.features(self.model, X[None], self.at)[0].to("cpu", torch.float64)
+            return self.output.features(self.model, X[None], self.at)[0].cpu().double()
 
     def features(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b features"]:
         with torch.no_grad():
             batches = Batches(self.model, texts.shape[1], gradient=False)
-            run = lambda part: self.output.features(self.model, texts[part], self.at).to("cpu", torch.float64)  # noqa: E731
+            run = lambda part: self.output.features(self.model, texts[part], self.at).cpu().double()  # noqa: E731
             return joined(batches.run(run, len(texts)))
 
     def view(
@@ -152,7 +152,7 @@ class PretrainedView(View):
             if self.prefix is not None:  # so that no move at all is no change at all
                 self.base = output.features(model, self.suffix[None], at, self.prefix)[0]
                 self.half_base = self._run_half()
-        self.base_norm = float(self.whole.features.double().norm())
+        self.base_norm = float(self.whole.features.cpu().double().norm())
         self.batches = Batches(model, len(self.suffix))
 
     def _run_whole(self) -> Whole:

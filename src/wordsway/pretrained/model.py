@@ -14,7 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.encoders.pretrained import PretrainedEncoder
+from wordsway.encoders.checks import difference
+from wordsway.encoders.pretrained import PretrainedEncoder, Reached, stop_here
 from wordsway.errors import InputError
 from wordsway.pretrained.heads import Head
 from wordsway.pretrained.precision import HalfLinear, half_is_faster
@@ -23,10 +24,6 @@ from wordsway.pretrained.site import find_site
 At = Literal["embeddings", "word-embeddings"]
 _PROBE = "One word can move a model, and we would like to know how far."
 _TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-8}  # of a row's norm; less precise weights get 0.05
-
-
-class _Reached(Exception):
-    """The hidden state that was asked for: there is no need to go on."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +96,11 @@ class Transformer:
         if self.encoder.blocks is None:
             return self.states(rows, at, prefix)[layer]
         if layer == self.layers:
-            return self._run(self.base, rows, at, prefix, **more).last_hidden_state
-        stop = self.encoder.blocks[layer].register_forward_pre_hook(_stop, with_kwargs=True)
+            return self.run(self.base, rows, at, prefix, **more).last_hidden_state
+        stop = self.encoder.blocks[layer].register_forward_pre_hook(stop_here, with_kwargs=True)
         try:
-            self._run(self.base, rows, at, prefix, **more)
-        except _Reached as reached:
+            self.run(self.base, rows, at, prefix, **more)
+        except Reached as reached:
             return reached.args[0]
         finally:
             stop.remove()
@@ -111,7 +108,7 @@ class Transformer:
 
     def states(self, rows: Float[Tensor, "b n d"], at: At = "embeddings", prefix: Prefix | None = None) -> Any:
         """All hidden states."""
-        return self._run(self.base, rows, at, prefix, output_hidden_states=True).hidden_states
+        return self.run(self.base, rows, at, prefix, output_hidden_states=True).hidden_states
 
     def logits(
         self, rows: Float[Tensor, "b n d"], at: At = "embeddings", prefix: Prefix | None = None
@@ -121,25 +118,25 @@ class Transformer:
             last = self.state(rows, self.layers, at, prefix)
             return self.head.logits(last if prefix is None else torch.cat([_grown(prefix.states[-1], last), last], 1))
         if self.classifies:
-            return self._run(self.whole, rows, at, prefix).logits
+            return self.run(self.whole, rows, at, prefix).logits
         if not self.predicts_tokens:
             raise InputError(
                 f"{self.name} has no logits: it neither classifies texts nor predicts the next token; its outputs are "
                 "last, pooled, layer:K and all-layers"
             )
         keep = {"logits_to_keep": 1} if "logits_to_keep" in inspect.signature(self.whole.forward).parameters else {}
-        return self._run(self.whole, rows, at, prefix, **keep).logits[:, -1]
+        return self.run(self.whole, rows, at, prefix, **keep).logits[:, -1]
 
     def prefix(self, rows: Float[Tensor, "1 n d"], at: At = "embeddings") -> Prefix | None:
         """The first tokens of a text, run once; None where the model keeps no cache that is understood here."""
         if not self.causal or "past_key_values" not in inspect.signature(self.base.forward).parameters:
             return None
         with torch.no_grad():
-            ran = self._run(self.base, rows, at, None, output_hidden_states=True, use_cache=True)
+            ran = self.run(self.base, rows, at, None, output_hidden_states=True, use_cache=True)
         keys = tuple((layer.keys, layer.values) for layer in getattr(ran.past_key_values, "layers", ()))
         return Prefix(keys, tuple(ran.hidden_states)) if len(keys) == self.layers else None
 
-    def _run(self, module: Any, rows: Tensor, at: At, prefix: Prefix | None, **more: Any) -> Any:
+    def run(self, module: Any, rows: Tensor, at: At, prefix: Prefix | None, **more: Any) -> Any:
         """The model on given rows, differentiable in them; its weights are constants."""
         count, length = rows.shape[:2]
         before = 0 if prefix is None else prefix.length
@@ -173,11 +170,11 @@ class Transformer:
             delta[:, -1] = -1.5 * row[:, -1].roll(1, -1)
             moved = self.states(row + delta)
         limit = _TOLERANCE.get(self.dtype, 0.05)
-        if not all(_distance(a, b) <= limit for a, b in zip(still, plain, strict=True)):
+        if not all(difference(a, b) <= limit for a, b in zip(still, plain, strict=True)):
             raise InputError(f"{self.name} gives other hidden states when its own hidden state 0 is handed to it")
-        if not torch.equal(moved[0], row + delta) or _distance(moved[-1], plain[-1]) <= limit:
+        if not torch.equal(moved[0], row + delta) or difference(moved[-1], plain[-1]) <= limit:
             raise InputError(f"a move of hidden state 0 of {self.name} does not arrive in the model")
-        self.causal = bool(_distance(moved[-1][:, :-1], plain[-1][:, :-1]) <= limit)
+        self.causal = bool(difference(moved[-1][:, :-1], plain[-1][:, :-1]) <= limit)
 
 
 def find_at(name: str) -> At:
@@ -187,17 +184,8 @@ def find_at(name: str) -> At:
     return cast(At, name)
 
 
-def _stop(module: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-    raise _Reached(arguments[0] if arguments else keywords["hidden_states"])
-
-
 def _grown(state: Tensor, like: Tensor) -> Tensor:
     return state.expand(len(like), *state.shape[1:])
-
-
-def _distance(left: Tensor, right: Tensor) -> float:
-    gap = (left - right).float().norm(dim=-1) / right.float().norm(dim=-1).clamp(min=1e-30)
-    return float(gap.nan_to_num(nan=float("inf")).max())
 
 
 @contextmanager

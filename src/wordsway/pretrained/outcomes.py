@@ -42,7 +42,7 @@ class Meter:
         assert tokens.ids is not None
         self.rows = model.encoder.states([tokens.ids], 0)[0]
         with torch.no_grad():
-            self.base = output.features(model, self.rows[None])[0].double().cpu()
+            self.base = output.features(model, self.rows[None])[0].cpu().double()
         self.size = float(self.base.norm())
         if not self.size > 0:
             raise InputError("the model's output for the text is zero, so a change relative to it is not defined")
@@ -65,7 +65,7 @@ class Meter:
             def run(part: slice, group: list[int] = group) -> Float[Tensor, "b features"]:
                 rows = torch.stack(self.model.encoder.states([found.ids[k] for k in group[part]], 0))
                 with torch.no_grad():
-                    return self.output.features(self.model, rows[:, before:], "embeddings", prefix).double().cpu()
+                    return self.output.features(self.model, rows[:, before:], "embeddings", prefix).cpu().double()
 
             batches = Batches(self.model, length - before, gradient=False)
             features = (row for part in batches.run(run, len(group)) for row in part)
