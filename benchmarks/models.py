@@ -33,7 +33,7 @@ def plain_forward(model: Any, output: str) -> Callable[[Tensor], Tensor]:
 
 def captum_search(model: Any, output: str, X: Tensor, token: int, radius: float, steps: int, share: float) -> float:
     """The largest change that captum's PGD ends with. `share` is the length of a step against the radius."""
-    from captum.robust import PGD
+    from captum.robust import PGD  # pyright: ignore[reportMissingImports]
 
     forward = plain_forward(model, output)
     base = forward(X[None]).detach()

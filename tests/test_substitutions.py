@@ -240,6 +240,14 @@ class TestResult:
         with pytest.raises(ws.InputError, match="heads 1 to 3"):
             ws.layer_profile(model, TEXT, 4, head=4, **options)
 
+    def test_punctuation_has_no_real_word(self) -> None:
+        profile = ws.layer_profile("minilm", "Good.", 2, budget="quick", noise_draws=5)
+        assert profile.word_text == "." and profile.replacement is None
+        found = ws.substitutions("minilm", "Good.", ".", budget="quick", search="guided")
+        assert found.top == () and found.tried[0].evaluated == 200
+        with pytest.raises(ws.InputError, match="punctuation"):
+            _ = found.best
+
     @pytest.mark.slow
     def test_layers_of_a_word_of_several_pieces(self) -> None:
         profile = ws.layer_profile("minilm", "An unputdownable book.", 2, budget="quick", noise_draws=5)

@@ -230,11 +230,13 @@ class _RealWord:
 
 def _real_word(model: Transformer, tokens: Tokens, place: int, at: At, budget: str, seed: int) -> _RealWord | None:
     """The real word that changes the last layer most, and the move that it is; None for a word of several pieces, in
-    whose place no whole word of as many stands in the vocabulary."""
+    whose place no whole word of as many stands in the vocabulary, and for punctuation."""
     if len(tokens.pieces[place]) > 1:
         return None
     plain = tokens if at == "embeddings" else PretrainedMap(model).encode(tokens.text, len(tokens))
     found = substitutions(model, plain, place + 1, output="last", top=1, search="guided", budget=budget, seed=seed)
+    if not found.top:  # punctuation, which a word would be glued to
+        return None
     (new,) = model.encoder.tokenize([found.best.text], len(tokens))
     rows = rows_of(model, [new.ids], at)[0].double() - tokens.X.double()
     return _RealWord(found.best.after, rows[list(tokens.pieces[place])], found.tried[0].exhaustive)

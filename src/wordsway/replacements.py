@@ -64,6 +64,8 @@ class Substitutions:
     @property
     def best(self) -> Replacement:
         """The supremum over what was evaluated."""
+        if not self.top:
+            raise InputError("no word that was tried, typed in there, is read as a word of its own; is it punctuation?")
         return max(self.top, key=lambda found: found.change)
 
     @property

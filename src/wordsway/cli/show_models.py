@@ -132,7 +132,10 @@ def substitution_tables(found: "Substitutions") -> None:
     now = "" if found.prediction is None else f"; now: {_predicted(found.prediction, found.probability)}"
     console.print(escape(f"{short_name(found.model)}, by the change of its {found.output}{now}"), soft_wrap=True)
     rows = found.top if len(found.tried) == 1 else found.ranking[: found.listed]
-    console.print(_replacements(rows))
+    if rows:
+        console.print(_replacements(rows))
+    else:
+        console.print("no word that was tried, typed in there, is read as a word of its own")
     if len(found.tried) == 1:
         one = found.tried[0]
         count = f"{one.evaluated:,} of {one.candidates:,} candidates"
