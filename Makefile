@@ -43,7 +43,7 @@ bench: $(REAL)
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/real_text.py
 	$(BIN)/python benchmarks/generalization.py
-	$(BIN)/pip install --quiet --disable-pip-version-check ".[bench]"
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]"
 	$(BIN)/python benchmarks/models.py
 
 format: $(READY)

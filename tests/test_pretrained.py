@@ -101,6 +101,14 @@ class TestEveryFamily:
         eps, atol, rtol = (1e-2, 1e-3, 1e-2) if family == "llama" else (1e-6, 1e-6, 1e-4)
         assert torch.autograd.gradcheck(view.sq_norm, delta, eps=eps, atol=atol, rtol=rtol)
 
+    def test_a_text_that_was_written_to_is_another_text(self, family: str) -> None:
+        phi = the_map(family, "pooled")
+        X = phi.encode(TEXT).X.double()
+        first = phi.view(X, [1]).base_norm
+        assert phi.view(X, [2]).base_norm == first
+        X[3] *= 3
+        assert phi.view(X, [2]).base_norm == pytest.approx(float(phi(X).norm()), rel=1e-5) != first
+
     def test_views_side_by_side_are_the_views(self, family: str) -> None:
         phi = the_map(family, "last", dtype=torch.float64)
         X = phi.encode(TEXT).X.double()

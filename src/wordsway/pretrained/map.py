@@ -52,7 +52,7 @@ class PretrainedMap(FeatureMap):
         self.model: Transformer = open_model(model, tokenizer, device)
         self.output: Output = find_output(output, self.model)
         self.n = self.d = None
-        self._last: tuple[Tensor, Whole] | None = None
+        self._last: tuple[tuple[Tensor, int], Whole] | None = None
 
     def __repr__(self) -> str:
         return f"PretrainedMap({self.model.name!r}, output={self.output.name!r}, at={self.at!r})"
@@ -85,9 +85,10 @@ class PretrainedMap(FeatureMap):
     ) -> "PretrainedView":
         """The view computes as the model does, on its device and in its precision; asked for in float32, gradients and
         the values beside them may come in half precision, where the processor is faster at that."""
-        known = self._last[1] if self._last is not None and self._last[0] is X else None
+        seen = (X, X._version)  # the very tensor, not written to since
+        known = self._last[1] if self._last and self._last[0][0] is X and self._last[0][1] == X._version else None
         made = PretrainedView(self.model, self.output, X, tokens, self.at, dtype == torch.float32, known)
-        self._last = (X, made.whole)  # all tokens of a text are viewed one after the other
+        self._last = (seen, made.whole)  # all tokens of a text are viewed one after the other
         return made
 
     def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
