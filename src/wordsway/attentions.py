@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -162,10 +162,12 @@ def attention_maps(
     tokenizer: Any = None,
     max_tokens: int | None = None,
     device: torch.device | str = "cpu",
+    progress: Callable[[int, int], None] | None = None,
 ) -> AttentionMaps:
     """Attention of a text, beside that of another (`against`), or of the same with `word` moved so that it draws the
     attention of one `head` of `layer`, or of all on average (`attract`). `radius` counts in the word's own norm.
-    Special tokens are computed with but not shown, unless `special`."""
+    Special tokens are computed with but not shown, unless `special`. `progress` is called with (steps done, steps in
+    all) of the search."""
     if against is not None and (attract or word is not None):
         raise InputError("give against= (two texts) or word= (one text), not both")
     if attract and word is None:
@@ -197,7 +199,7 @@ def attention_maps(
         if attract:
             reach = radius * float(tokens.X[list(moving)].double().norm(dim=1).max())
             attraction = Attraction(opened, tokens.X.double(), moving, layer, phi.at)
-            drawn = draw_attention(attraction, reach, seed, BUDGETS[budget])
+            drawn = draw_attention(attraction, reach, seed, BUDGETS[budget], progress or (lambda done, total: None))
             delta = drawn.deltas[-1 if chosen is None else chosen - 1]
             after = all_weights(opened, moved(tokens.X.double(), moving, delta).to(opened.device, opened.dtype), phi.at)
             more |= {"radius": reach, "mass_after": mass(after, moving, rows), "targets": _targets(drawn)}

@@ -21,8 +21,9 @@ from wordsway.pretrained.batches import Batches, joined
 from wordsway.pretrained.load import open_model
 from wordsway.pretrained.map import PretrainedMap, add_rows, rows_of
 from wordsway.pretrained.model import At, Transformer
-from wordsway.replacements import substitutions
-from wordsway.search.ascent import BUDGETS, FEWEST, maximize, suited
+from wordsway.progress import shown_progress
+from wordsway.replacements import ALLOWANCE, substitutions
+from wordsway.search.ascent import BUDGETS, DEEP, FEWEST, maximize
 from wordsway.tokens import Tokens, check_size
 from wordsway.words import find_word
 
@@ -134,7 +135,7 @@ def layer_profile(
 
     `word` is itself or its number from 1; `radius` counts in the norm of its embedding (of the longest of its pieces,
     which move together). `head` (from 1) draws the attention of one head of the first layer instead of all.
-    `progress` is called with (searches done, searches in all).
+    `progress` is called with (evaluations done, evaluations in all), about.
     """
     if budget not in BUDGETS:
         raise InputError(f"budget={budget!r} is not known; use {', '.join(BUDGETS)}")
@@ -155,32 +156,33 @@ def layer_profile(
 
     attracting = _along(attracting_direction(Attraction(opened, X, moving, at=place_at), head), reach)
     noise = ruler(Sphere(*shape).sample(noise_draws, seed, "noise", *moving))
-    deltas, found = [attracting], None
-    if real_words:
-        found = _real_word(opened, tokens, place, place_at, budget, seed)
+    words = ALLOWANCE[budget] if real_words and len(moving) == 1 else 0
+    once = max(FEWEST, round(BUDGETS[budget] * DEEP.budget))
+    total = words + opened.layers * once
+    with shown_progress(progress, "evaluation", total) as report:
+        deltas, found = [attracting], None
+        if words:
+            found = _real_word(opened, tokens, place, place_at, budget, seed, lambda done, of: report(done, total))
         if found is not None:
             deltas += [_along(found.delta, reach), found.delta]
-    curves = ruler(torch.stack(deltas))
+        curves = ruler(torch.stack(deltas))
 
-    total = opened.layers
-    best, evaluations = curves[0], 0
-    region, guesses, known = Ball(*shape), deltas[:2], curves[:2]
-    for layer in range(1, total + 1):
-        view = PretrainedMap(opened, f"layer:{layer}", at=at).view(X, moving, dtype=torch.float32)
-        ascent = suited(view)
-        ascent = ascent.scaled(max(FEWEST, round(BUDGETS[budget] * ascent.budget)))
-        # What `word_sensitivity` does, and once more from the best move that is known.
-        starts, once = ascent.starts + 1, ascent.budget // ascent.starts
-        ascent = replace(ascent, budget=ascent.budget + once, starts=starts, survivors=starts)
-        start = guesses[int(known[:, layer].argmax())][None, None].to(view.device, view.dtype)
-        (result,) = maximize([view], lambda delta, view=view: view.sq_norm(delta), region, seed, ascent, start)
-        evaluations += result.evaluations
-        delta = region.project(result.delta.to("cpu", torch.float64))
-        reached = ruler(delta[None])
-        best = torch.maximum(best, reached[0])
-        guesses, known = [*guesses, delta], torch.cat([known, reached])
-        if progress:
-            progress(layer, total)
+        best, evaluations = curves[0], 0
+        region, guesses, known = Ball(*shape), deltas[:2], curves[:2]
+        for layer in range(1, opened.layers + 1):
+            view = PretrainedMap(opened, f"layer:{layer}", at=at).view(X, moving, dtype=torch.float32)
+            # What `word_sensitivity` does, and once more from the best move that is known.
+            ascent = DEEP.scaled(once)
+            starts = ascent.starts + 1
+            ascent = replace(ascent, budget=once + once // ascent.starts, starts=starts, survivors=starts)
+            start = guesses[int(known[:, layer].argmax())][None, None].to(view.device, view.dtype)
+            (result,) = maximize([view], lambda delta, view=view: view.sq_norm(delta), region, seed, ascent, start)
+            evaluations += result.evaluations
+            delta = region.project(result.delta.to("cpu", torch.float64))
+            reached = ruler(delta[None])
+            best = torch.maximum(best, reached[0])
+            guesses, known = [*guesses, delta], torch.cat([known, reached])
+            report(words + layer * once, total)
     return LayerProfile(
         model=opened.name,
         text=tokens.text,
@@ -228,14 +230,21 @@ class _RealWord:
     exhaustive: bool
 
 
-def _real_word(model: Transformer, tokens: Tokens, place: int, at: At, budget: str, seed: int) -> _RealWord | None:
-    """The real word that changes the last layer most, and the move that it is; None for a word of several pieces, in
-    whose place no whole word of as many stands in the vocabulary, and for punctuation."""
-    if len(tokens.pieces[place]) > 1:
-        return None
+def _real_word(
+    model: Transformer,
+    tokens: Tokens,
+    place: int,
+    at: At,
+    budget: str,
+    seed: int,
+    progress: Callable[[int, int], None],
+) -> _RealWord | None:
+    """The real word that changes the last layer most, and the move that it is; None for punctuation, which a
+    word would be glued to."""
     plain = tokens if at == "embeddings" else PretrainedMap(model).encode(tokens.text, len(tokens))
-    found = substitutions(model, plain, place + 1, output="last", top=1, search="guided", budget=budget, seed=seed)
-    if not found.top:  # punctuation, which a word would be glued to
+    options: dict[str, Any] = {"output": "last", "top": 1, "search": "guided", "budget": budget, "seed": seed}
+    found = substitutions(model, plain, place + 1, **options, progress=progress)
+    if not found.top:
         return None
     (new,) = model.encoder.tokenize([found.best.text], len(tokens))
     rows = rows_of(model, [new.ids], at)[0].double() - tokens.X.double()

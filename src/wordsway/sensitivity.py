@@ -22,7 +22,6 @@ from wordsway.search.ascent import BUDGETS, FEWEST, Ascent, maximize, suited
 from wordsway.tokens import Tokens, as_text, check_size
 from wordsway.words import describe, moves_of, radii_of, rank_words
 
-_GROUP_NUMBERS = 12_000_000  # in all views of tokens that are searched side by side
 _BATCH_BYTES = 2**28  # what a batch of random deltas may need at once
 
 
@@ -151,14 +150,13 @@ class _Job:
         return view
 
     def groups(self) -> Iterator[list[int]]:
-        """Positions to search side by side: a step of a search on a small text is mostly overhead, which many can
-        share. They move equally many tokens."""
+        """Positions to search side by side; they move equally many tokens."""
         n, d = self.text.shape
         by_size: dict[int, list[int]] = {}
         for position, move in enumerate(self.moves):
             by_size.setdefault(len(move), []).append(position)
         for m, positions in by_size.items():
-            size = 1 if self.phi.remembers else max(1, min(32, _GROUP_NUMBERS // (m * (n * d + d**2))))
+            size = self.phi.side_by_side(n, d, m)
             for start in range(0, len(positions), size):
                 yield positions[start : start + size]
 

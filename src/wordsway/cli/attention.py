@@ -65,10 +65,10 @@ def attention(
             raise InputError("give --against (two texts) or --word (one text), not both")
         from wordsway.attentions import attention_maps
         from wordsway.cli.show_models import attention_tables
-        from wordsway.progress import waiting
+        from wordsway.progress import progress_bar
 
         opened = open_quietly(model, device)
-        with waiting("looking"):
+        with progress_bar(not as_json) as update:
             result = attention_maps(
                 opened,
                 given,
@@ -83,5 +83,6 @@ def attention(
                 budget=budget.value,
                 seed=seed,
                 max_tokens=max_tokens,
+                progress=lambda done, total: update(done, total, "step"),
             )
         finish(result, as_json, out, plot, attention_tables)

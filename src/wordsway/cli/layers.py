@@ -74,6 +74,6 @@ def layers(
                 budget=budget.value,
                 seed=seed,
                 max_tokens=max_tokens,
-                progress=lambda done, total: update(done, total, "layer"),
+                progress=lambda done, total: update(done, total, "evaluation"),
             )
         finish(result, as_json, out, plot, layer_table)

@@ -16,6 +16,8 @@ from wordsway.errors import InputError
 from wordsway.tokens import Tokens, check_tokens
 
 Probe = Callable[[Tensor], Tensor]
+_GROUP_NUMBERS = 12_000_000  # in all views of tokens that are searched side by side
+_MOST_VIEWS = 32
 
 
 class View(ABC):
@@ -102,6 +104,10 @@ class FeatureMap(ABC):
     def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
         """The function (g, *batch, m, d) -> (g, *batch) that evaluates g views of one text at once."""
         return lambda delta: torch.stack([view.sq_norm(part) for view, part in zip(views, delta, strict=True)])
+
+    def side_by_side(self, n: int, d: int, m: int) -> int:
+        """How many searches of m tokens share their steps: one on a small text is mostly overhead."""
+        return 1 if self.remembers else max(1, min(_MOST_VIEWS, _GROUP_NUMBERS // (m * (n * d + d**2))))
 
     def plain_bytes(self, n: int, d: int) -> float | None:
         """Memory for the plain definition in float64; None where there is no plain map to evaluate."""

@@ -7,7 +7,7 @@ The library's faster attention never forms the weights, and returns none without
 at, the model computes attention the plain ("eager") way, and afterwards again as before.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -166,28 +166,41 @@ class Drawn:
     evaluations: int
 
 
-def draw_attention(attraction: Attraction, radius: float, seed: int = 0, factor: float = 1.0) -> Drawn:
-    """Search all targets side by side, within the ball of a radius. `factor` scales the effort."""
+def draw_attention(
+    attraction: Attraction,
+    radius: float,
+    seed: int = 0,
+    factor: float = 1.0,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Drawn:
+    """Search all targets side by side, within the ball of a radius. `factor` scales the effort; `progress` is called
+    with (steps done, steps in all)."""
     directions = attraction.directions()
     directions = torch.cat([directions, directions.sum(0, keepdim=True)])
     targets, m, d = directions.shape
     heads = targets - 1
+    ascent = ATTRACT.scaled(max(8, round(factor * ATTRACT.budget)))
+    steps, done = sum(ascent.steps(1)) + 1, 0
 
     def chosen(masses: Float[Tensor, "b h"], target: Int[Tensor, " b"]) -> Float[Tensor, " b"]:
         every = torch.cat([masses, masses.mean(1, keepdim=True)], 1)
         return every.gather(1, target[:, None].to(every.device))[:, 0]
 
     def objective(delta: Float[Tensor, "g b m d"]) -> Float[Tensor, "g b"]:
+        nonlocal done
         target = torch.arange(targets).repeat_interleave(delta.shape[1])
         run = lambda part, moves: chosen(  # noqa: E731
             mass(attraction.weights(moves), attraction.tokens, attraction.seen_by), target[part]
         )
-        return attraction.batches.values(delta.flatten(0, 1), run).view(delta.shape[:2])
+        values = attraction.batches.values(delta.flatten(0, 1), run).view(delta.shape[:2])
+        done += 1
+        progress(min(done, steps), steps)
+        return values
 
     region = Ball(radius, m, d)
     with eager(attraction.model):
         views = [_Start(direction) for direction in directions]
-        found = maximize(views, objective, region, seed, ATTRACT.scaled(max(8, round(factor * ATTRACT.budget))))
+        found = maximize(views, objective, region, seed, ascent)
     deltas = torch.stack([region.project(best.delta) for best in found])
     size = directions.flatten(1).norm(dim=1).clamp(min=1e-30)[:, None, None]
     every = torch.arange(targets)

@@ -104,6 +104,10 @@ class PretrainedMap(FeatureMap):
 
         return together
 
+    def side_by_side(self, n: int, d: int, m: int) -> int:
+        """Enough for a batch; more would only put off the first sign of progress."""
+        return max(1, min(32, 1024 // n))
+
     def config(self) -> dict[str, Any]:
         name, revision = self.model.name, self.model.encoder.revision
         return {"map": "pretrained", "model": name, "revision": revision, "output": self.output.name, "at": self.at}
