@@ -240,6 +240,7 @@ class TestResult:
         with pytest.raises(ws.InputError, match="heads 1 to 3"):
             ws.layer_profile(model, TEXT, 4, head=4, **options)
 
+    @pytest.mark.slow
     def test_punctuation_has_no_real_word(self) -> None:
         profile = ws.layer_profile("minilm", "Good.", 2, budget="quick", noise_draws=5)
         assert profile.word_text == "." and profile.replacement is None
