@@ -106,7 +106,7 @@ class PretrainedMap(FeatureMap):
 
     def side_by_side(self, n: int, d: int, m: int) -> int:
         """Enough for a batch; more would only put off the first sign of progress."""
-        return max(1, min(32, 1024 // n))
+        return max(1, min(32, 1408 // n))
 
     def config(self) -> dict[str, Any]:
         name, revision = self.model.name, self.model.encoder.revision
