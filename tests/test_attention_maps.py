@@ -9,7 +9,6 @@ import torch
 
 import wordsway as ws
 from families import CAUSAL, FAMILIES, tiny, tokenizer
-from wordsway.pretrained import attention
 from wordsway.pretrained.attention import Attraction, all_weights, attention_weights, draw_attention, eager
 from wordsway.pretrained.load import open_model
 
@@ -77,7 +76,7 @@ def test_every_head_of_the_real_model() -> None:
     assert float(maps.after[0, 0, :, token].mean()) == pytest.approx(maps.targets[0]["found"], abs=1e-4)
 
 
-def test_no_weights_are_an_error_and_not_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_weights_are_an_error_and_not_silence() -> None:
     opened = open_model("minilm")
     rows = opened.encoder.states([[101, 2307, 102]], 0)[0][None]
     before = opened.base.config._attn_implementation
@@ -86,7 +85,6 @@ def test_no_weights_are_an_error_and_not_silence(monkeypatch: pytest.MonkeyPatch
         attention_weights(opened, rows, 1)  # not within `eager`
     with eager(opened):
         assert attention_weights(opened, rows, 1).shape == (1, 12, 3, 3)
-        monkeypatch.setattr(attention, "eager", eager)
     assert opened.base.config._attn_implementation == before
 
 

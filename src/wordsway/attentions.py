@@ -19,7 +19,7 @@ from wordsway.maps.base import moved
 from wordsway.pretrained.attention import Attraction, Drawn, all_weights, draw_attention, mass, seers
 from wordsway.pretrained.load import open_model
 from wordsway.pretrained.map import PretrainedMap
-from wordsway.search.ascent import BUDGETS
+from wordsway.search.ascent import BUDGETS, check_budget
 from wordsway.tokens import Tokens
 from wordsway.words import find_word
 
@@ -172,8 +172,7 @@ def attention_maps(
         raise InputError("give against= (two texts) or word= (one text), not both")
     if attract and word is None:
         raise InputError("attract=True needs a word= that is to draw attention")
-    if budget not in BUDGETS:
-        raise InputError(f"budget={budget!r} is not known; use {', '.join(BUDGETS)}")
+    check_budget(budget)
     if not 0 < radius < float("inf"):
         raise InputError(f"radius must be a positive number, got {radius!r}")
     opened = open_model(model, tokenizer, device)

@@ -23,7 +23,7 @@ from wordsway.pretrained.map import PretrainedMap, add_rows, rows_of
 from wordsway.pretrained.model import At, Transformer
 from wordsway.progress import shown_progress
 from wordsway.replacements import ALLOWANCE, substitutions
-from wordsway.search.ascent import BUDGETS, DEEP, FEWEST, maximize
+from wordsway.search.ascent import BUDGETS, DEEP, FEWEST, check_budget, maximize
 from wordsway.tokens import Tokens, check_size
 from wordsway.words import find_word
 
@@ -137,8 +137,7 @@ def layer_profile(
     which move together). `head` (from 1) draws the attention of one head of the first layer instead of all.
     `progress` is called with (evaluations done, evaluations in all), about.
     """
-    if budget not in BUDGETS:
-        raise InputError(f"budget={budget!r} is not known; use {', '.join(BUDGETS)}")
+    check_budget(budget)
     if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 < radius < float("inf"):
         raise InputError(f"radius must be a positive number, got {radius!r}")
     check_size(noise_draws, "noise_draws", least=2)

@@ -20,6 +20,7 @@ from wordsway.pretrained.map import PretrainedMap
 from wordsway.pretrained.model import Transformer
 from wordsway.pretrained.outcomes import Meter, Replacement
 from wordsway.progress import shown_progress
+from wordsway.search.ascent import check_budget
 from wordsway.seeds import stream
 from wordsway.tokens import Tokens, check_size
 from wordsway.words import find_word
@@ -127,8 +128,7 @@ def substitutions(
     """
     if search not in ("auto", "exhaustive", "guided"):
         raise InputError(f"search={search!r} is not known; use auto, exhaustive or guided")
-    if budget not in ALLOWANCE:
-        raise InputError(f"budget={budget!r} is not known; use {', '.join(ALLOWANCE)}")
+    check_budget(budget)
     check_size(top, "top")
     if isinstance(candidates, str) or (candidates is not None and not len(candidates)):
         raise InputError(f"candidates must be a list of words with something in it, got {candidates!r}")

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wordsway.constraints import Region
+from wordsway.errors import InputError
 from wordsway.maps.base import View
 from wordsway.seeds import normal
 
@@ -69,6 +70,12 @@ BUDGETS = {"quick": 0.25, "default": 1.0, "thorough": 4.0}  # of the evaluations
 # Every evaluation is a run of a whole model; one long glide finds more than several short ones, and more budget is best
 # spent on more of them.
 DEEP = Ascent(budget=64, starts=1, survivors=1, race_steps=6, first_angle=0.5, last_angle=0.03)
+
+
+def check_budget(name: str) -> None:
+    """Raise an InputError unless a budget has that name."""
+    if name not in BUDGETS:
+        raise InputError(f"budget={name!r} is not known; use {', '.join(BUDGETS)}")
 
 
 def suited(view: View) -> Ascent:
