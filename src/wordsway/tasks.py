@@ -6,7 +6,7 @@ turns between the labels, and a larger training set begins with a smaller one.
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -14,11 +14,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wordsway.datasets import ShortageError, load_texts
-from wordsway.encoders.encode import encode
+from wordsway.encoders.encode import encode, find_encoder
+from wordsway.encoders.pretrained import PretrainedEncoder
 from wordsway.errors import InputError, TextWarning
 from wordsway.memory import require
 from wordsway.seeds import Key, normal, stream
 from wordsway.tokens import Tokens, check_size, normalize_rows
+
+PADDINGS = ("none", "published")
+PUBLISHED_BELOW, PUBLISHED_LENGTH = 240, 256  # the paper's reviews have fewer tokens, and are padded to so many
 
 
 class Task(ABC):
@@ -73,15 +77,24 @@ class RealTask(Task):
 
     @staticmethod
     def load(
-        data: str, train_size: int, longest: int, seed: int, encoder: str, layer: int, shorter_than: int | None
+        data: str,
+        train_size: int,
+        longest: int,
+        seed: int,
+        encoder: str,
+        layer: int,
+        shorter_than: int | None,
+        padding: str = "none",
     ) -> "RealTask":
+        """Texts of at least `longest` tokens or, with padding as published, shorter ones padded to 256."""
         count = train_size + 1 + (train_size + 1) % 2
-        options: dict[str, Any] = {"at_least": longest, "shorter_than": shorter_than, "encoder": encoder}
+        least, below = (None, PUBLISHED_BELOW) if padding == "published" else (longest, shorter_than)
         try:
-            found = load_texts(data, count=count, seed=seed, **options)
+            found = load_texts(data, count=count, seed=seed, at_least=least, shorter_than=below, encoder=encoder)
         except ShortageError as error:
+            asked = f"fewer than {below}" if least is None else f"at least n={longest}"
             raise InputError(
-                f"training on {train_size} texts and flipping one more takes {count} of at least n={longest} tokens, "
+                f"training on {train_size} texts and flipping one more takes {count} of {asked} tokens, "
                 f"half of each label, but {data!r} has {error.found}; use a smaller --train-size or --n, or more texts"
             ) from None
         first = found.labels[0]
@@ -90,7 +103,11 @@ class RealTask(Task):
         while len(order) <= train_size:
             order += [side[len(order) // 2] for side in sides.values() if len(order) // 2 < len(side)]
         order = order[: train_size + 1]
-        encoded = _first_tokens([found.texts[k] for k in order], longest, encoder, layer)
+        texts = [found.texts[k] for k in order]
+        if padding == "published":
+            encoded = [tokens[:longest] for tokens in padded_tokens(texts, encoder)]
+        else:
+            encoded = first_tokens(texts, longest, encoder, layer)
         token = int((~encoded[0].special).nonzero()[0])
         return RealTask(tuple(encoded), tuple(found.labels[k] for k in order), token)
 
@@ -104,7 +121,7 @@ class RealTask(Task):
         return X, torch.tensor(self.labels[:count], dtype=torch.float64)
 
 
-def _first_tokens(texts: list[str], longest: int, encoder: str, layer: int) -> list[Tokens]:
+def first_tokens(texts: list[str], longest: int, encoder: str, layer: int) -> list[Tokens]:
     """Encoded texts of which at least `longest` tokens can be looked at. They are cropped one token later, as a cropped
     text ends with the closing special token; only at the model's limit there is no room for that."""
     options: dict[str, Any] = {"layer": layer, "cache": layer > 0}  # the embedding layer is as quick as a disk
@@ -115,3 +132,14 @@ def _first_tokens(texts: list[str], longest: int, encoder: str, layer: int) -> l
             return encode(texts, encoder, max_tokens=longest + 1, **options)
         except InputError:
             return encode(texts, encoder, max_tokens=longest, **options)
+
+
+def padded_tokens(texts: list[str], encoder: str) -> list[Tokens]:
+    """Texts as the published runs have them: the embedding layer's output with [PAD] rows up to 256 tokens."""
+    found = find_encoder(encoder, None, torch.device("cpu"))
+    if not isinstance(found, PretrainedEncoder):
+        raise InputError(f"padding as published needs a pre-trained encoder; {encoder!r} has no padding token")
+    return [
+        replace(tokens, X=normalize_rows(tokens.X), normalized=True)
+        for tokens in found.padded(texts, PUBLISHED_LENGTH)
+    ]

@@ -6,9 +6,26 @@ from wordsway.cli.curve import curve
 from wordsway.cli.generalize import generalize
 from wordsway.cli.layers import layers
 from wordsway.cli.measure import measure
+from wordsway.cli.runs import compare, export, reproduce, resume, run, status, studies
 from wordsway.cli.substitute import substitute
 
-__all__ = ["app", "attention", "curve", "generalize", "layers", "main", "measure", "substitute"]
+__all__ = [
+    "app",
+    "attention",
+    "compare",
+    "curve",
+    "export",
+    "generalize",
+    "layers",
+    "main",
+    "measure",
+    "reproduce",
+    "resume",
+    "run",
+    "status",
+    "studies",
+    "substitute",
+]
 
 
 def main() -> None:

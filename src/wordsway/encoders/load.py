@@ -94,16 +94,25 @@ def read_model(location: Location, kind: str, device: str) -> Any:
 
 def architecture(location: Location) -> str:
     """The class that the model's files were saved from, as far as they say."""
-    from transformers import AutoConfig
-
     if location.gguf:
         return "ForCausalLM"  # what GGUF files hold
+    return next(iter(getattr(_config(location), "architectures", None) or [""]))
+
+
+def width(location: Location) -> int:
+    """How many coordinates a hidden state has."""
+    return int(_config(location).hidden_size)
+
+
+@lru_cache(maxsize=4)
+def _config(location: Location) -> Any:
+    from transformers import AutoConfig
+
     with _quiet():
         try:
-            config = AutoConfig.from_pretrained(location.folder, **_options(location))
+            return AutoConfig.from_pretrained(location.folder, **_options(location))
         except Exception as error:
             raise InputError(f"cannot read the configuration of {location.name!r}: {one_line(error)}") from error
-    return next(iter(getattr(config, "architectures", None) or [""]))
 
 
 def count_tokens(texts: Sequence[str], name: str | os.PathLike[str]) -> list[int]:

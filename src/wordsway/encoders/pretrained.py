@@ -67,6 +67,31 @@ class PretrainedEncoder(Encoder):
             for index, X in zip(batch, rows, strict=True):
                 yield index, self.as_tokens(pieces[index], X, {"layer": layer})
 
+    def padded(self, texts: Sequence[str], length: int) -> Iterator[Tokens]:
+        """Hidden state 0 of texts with padding tokens after their end up to `length`, raw rows. A padding token is
+        special and has the row that the model gives it at its place."""
+        name = self.tokenizer.pad_token
+        if name is None:
+            raise InputError(f"the tokenizer of {self.name} has no padding token, so its texts cannot be padded")
+        for pieces in self.tokenize(texts):
+            missing = length - len(pieces.ids)
+            if missing < 0:
+                raise InputError(f"a text has {len(pieces.ids)} tokens, more than the {length} it is padded to")
+            more = Pieces(
+                text=pieces.text,
+                ids=pieces.ids + (self.pad,) * missing,
+                tokens=pieces.tokens + (name,) * missing,
+                word_ids=pieces.word_ids + (None,) * missing,
+                special=pieces.special + (True,) * missing,
+                offsets=pieces.offsets + ((0, 0),) * missing,
+                full_length=None,
+                unknown=pieces.unknown,
+            )
+            mask = torch.zeros(1, length, dtype=torch.int64, device=self.device)
+            mask[0, : len(pieces.ids)] = 1
+            X = self.hidden(0, mask, input_ids=torch.tensor([more.ids], device=self.device))[0]
+            yield self.as_tokens(more, X.to("cpu", torch.float32), {"layer": 0, "padded_to": length})
+
     def as_tokens(self, pieces: Pieces, X: Float[Tensor, "n d"], place: dict[str, Any]) -> Tokens:
         """Raw rows with their words; `place` says which rows of the model they are."""
         return Tokens(

@@ -1,0 +1,96 @@
+"""Cells by name, and their keys: the same recipe, code and encoder give the same key, anything else another one."""
+
+import hashlib
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+from wordsway.cells.base import Cell
+from wordsway.cells.learning import FlipCell
+from wordsway.cells.models import AttentionCell, LayersCell, PromptsCell
+from wordsway.cells.sensitivity import SensitivityCell
+from wordsway.encoders.load import locate
+from wordsway.pretrained import heads
+
+# Raised whenever a change of the code changes what a cell gives, so that old results are not taken for new ones.
+RESULT_VERSION = 1
+
+KINDS: dict[str, type[Cell]] = {
+    "sensitivity": SensitivityCell,
+    "flips": FlipCell,
+    "layers": LayersCell,
+    "attention": AttentionCell,
+    "prompts": PromptsCell,
+}
+_NAMES = {kind: name for name, kind in KINDS.items()}
+
+
+def recipe_of(cell: Cell) -> dict[str, Any]:
+    """All that a cell is, as JSON values."""
+    return json.loads(json.dumps({"measure": _NAMES[type(cell)], **cell.recipe()}))
+
+
+def cell_of(recipe: dict[str, Any]) -> Cell:
+    """The cell of a recipe."""
+    kind = KINDS[recipe["measure"]]
+    hints = get_type_hints(kind)
+    fields = {name: value for name, value in recipe.items() if name != "measure"}
+    return kind(**{k: tuple(v) if get_origin(hints[k]) is tuple else v for k, v in fields.items()})
+
+
+def key_of(recipe: dict[str, Any], revision: str = "", version: int = RESULT_VERSION) -> str:
+    """A hash of a recipe (whatever the order of its keys), the version of results, and the revision of what it uses."""
+    text = json.dumps([version, revision, recipe], sort_keys=True, ensure_ascii=True, allow_nan=False)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def revision_of(cell: Cell) -> str:
+    """Of the encoders, models and files that a cell's result depends on."""
+    parts = [f"{name}@{_model_revision(name)}" for name in cell.models()]
+    data = cell.recipe().get("data")
+    if isinstance(data, str) and Path(data).expanduser().is_file():
+        path = Path(data).expanduser()
+        parts.append(f"{data}@{_file_revision(path, path.stat().st_mtime_ns)}")
+    return " ".join(parts)
+
+
+@lru_cache(maxsize=16)
+def _model_revision(name: str) -> str:
+    return locate("minilm" if name == heads.NAME else name).revision
+
+
+@lru_cache(maxsize=16)
+def _file_revision(path: Path, changed: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+
+
+def is_axis(kind: type[Cell], name: str) -> bool:
+    """Whether a list of values for a field means one cell each; a field that is a list itself is none."""
+    return get_origin(get_type_hints(kind)[name]) is not tuple
+
+
+def allows(kind: type[Cell], name: str, value: Any) -> bool:
+    """Whether a value has the type that a field asks for; a whole number is a number, but true and false are none."""
+    return _allows(get_type_hints(kind)[name], value)
+
+
+def _allows(hint: Any, value: Any) -> bool:
+    if get_origin(hint) is tuple:
+        return isinstance(value, list | tuple) and all(_allows(get_args(hint)[0], item) for item in value)
+    options = get_args(hint) or (hint,)
+    if isinstance(value, bool):
+        return bool in options
+    if isinstance(value, int):
+        return int in options or float in options
+    return any(isinstance(value, option) for option in options)
+
+
+def wants(kind: type[Cell], name: str) -> str:
+    """What a field takes, for an error message."""
+    words = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
+    hint = get_type_hints(kind)[name]
+    if get_origin(hint) is tuple:
+        return f"a list, each {words[get_args(hint)[0]]}"
+    return " or ".join(words[option] for option in (get_args(hint) or (hint,)) if option in words)

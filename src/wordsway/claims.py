@@ -1,0 +1,251 @@
+"""Claims: a number that theory or a figure predicts, the number measured with its interval, and whether they agree.
+
+A claim picks rows of a panel's table (`where`), takes a value of each (`of`, divided by the column `by` where given), and
+makes one number of them:
+
+exponent    slope of log value against log `over`
+mean        of the values
+smallest    the smallest of the means for each value of `over`
+share       of the values that are below `below`
+ratio       geometric mean of value / value of the row that pairs with it under `against`
+difference  mean of value - value of the row that pairs with it under `against`
+
+Intervals are 95%: Student's t, for shares Clopper and Pearson's. A claim holds if its interval lies within `at_least` and
+`at_most`, does not if the interval lies outside; if the two overlap, or there are too few rows, it was not tested.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from difflib import get_close_matches
+from typing import Any
+
+from wordsway.errors import InputError
+
+STATISTICS = ("exponent", "mean", "smallest", "share", "ratio", "difference")
+HOLDS, FAILS, UNTESTED = "holds", "does not hold", "not tested"
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """See the module for what the fields mean. `each` makes a line of its own for every value of some columns; `pair`
+    are the columns by which rows find their partners under `against`, which may name another panel."""
+
+    says: str
+    source: str
+    panel: str
+    statistic: str
+    of: str = "lower"
+    by: str | None = None
+    over: str = "n"
+    where: Mapping[str, Any] = field(default_factory=dict)
+    against: Mapping[str, Any] = field(default_factory=dict)
+    pair: tuple[str, ...] = ("n", "d", "trial")
+    each: tuple[str, ...] = ()
+    below: float = 0.5
+    predicted: float | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.statistic not in STATISTICS:
+            raise InputError(f"statistic={self.statistic!r} is not known; use one of: {', '.join(STATISTICS)}")
+        if self.at_least is None and self.at_most is None:
+            raise InputError(f"the claim {self.says!r} can never fail: give at_least or at_most")
+        if self.statistic in ("ratio", "difference") and not self.against:
+            raise InputError(f"the claim {self.says!r} needs against, the rows that its {self.statistic} is to")
+
+    @staticmethod
+    def make(table: Mapping[str, Any]) -> "Claim":
+        """A claim from the keys of a study file, checked."""
+        kinds = {f.name: f for f in fields(Claim)}
+        for name in table:
+            if name not in kinds:
+                near = get_close_matches(name, kinds, 1)
+                raise InputError(f"a claim has the unknown key {name!r}; " + (
+                    f"did you mean {near[0]!r}?" if near else f"known: {', '.join(kinds)}"))  # fmt: skip
+        for name in ("says", "source", "panel", "statistic"):
+            if not isinstance(table.get(name), str):
+                raise InputError(f"a claim needs {name}, a string, got {table.get(name)!r}")
+        for name in ("where", "against"):
+            if not isinstance(table.get(name, {}), Mapping):
+                raise InputError(f"{name} of a claim must be a table such as {{ map = 'raf' }}, got {table[name]!r}")
+        for name in ("below", "predicted", "at_least", "at_most"):
+            value = table.get(name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+                raise InputError(f"{name} of a claim must be a number, got {value!r}")
+        return Claim(**{k: tuple(v) if k in ("pair", "each") else v for k, v in table.items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        empty: tuple[Any, ...] = (None, {}, ())
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items() if v not in empty}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One line of the claims table. `low` and `high` are the interval of `measured`; `note` says what is missing."""
+
+    study: str
+    panel: str
+    source: str
+    says: str
+    group: str
+    predicted: float | None
+    wanted: str
+    measured: float | None
+    low: float | None
+    high: float | None
+    rows: int
+    verdict: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its 95% interval, where there is one."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def judge(study: str, claim: Claim, rows: Sequence[Row], missing: str = "") -> Iterator[Verdict]:
+    """Verdicts on one claim, one for each group of rows; `missing` is why there may be none."""
+    mine = [row for row in rows if row["panel"] == claim.panel]
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in mine:
+        if _fits(row, claim.where):
+            groups.setdefault(tuple(row.get(name) for name in claim.each), []).append(row)
+    for values, group in groups.items() or [((), [])]:
+        names = ", ".join(f"{name}={value}" for name, value in zip(claim.each, values, strict=False))
+        beside = {"panel": claim.panel, **dict(zip(claim.each, values, strict=False)), **claim.against}
+        partners = [row for row in rows if _fits(row, {**claim.where, **beside})]
+        found = _estimate(claim, group, partners)
+        verdict, note = _decide(claim, found)
+        if found is None:
+            note = missing or ("no rows" if not group else "too few rows for this statistic")
+        yield Verdict(
+            study,
+            claim.panel,
+            claim.source,
+            claim.says,
+            names,
+            claim.predicted,
+            _wanted(claim),
+            None if found is None else found.value,
+            None if found is None else found.low,
+            None if found is None else found.high,
+            len(group),
+            verdict,
+            note,
+        )
+
+
+def _wanted(claim: Claim) -> str:
+    low = "" if claim.at_least is None else f"at least {claim.at_least:g}"
+    high = "" if claim.at_most is None else f"at most {claim.at_most:g}"
+    return " and ".join(part for part in (low, high) if part)
+
+
+def _decide(claim: Claim, found: Estimate | None) -> tuple[str, str]:
+    if found is None:
+        return UNTESTED, ""
+    least = -math.inf if claim.at_least is None else claim.at_least
+    most = math.inf if claim.at_most is None else claim.at_most
+    low = found.value if found.low is None else found.low
+    high = found.value if found.high is None else found.high
+    if least <= low and high <= most:
+        return HOLDS, "" if found.low is not None else "no interval: one row"
+    if high < least or low > most:
+        return FAILS, "" if found.low is not None else "no interval: one row"
+    return UNTESTED, "the interval is too wide to decide"
+
+
+def _fits(row: Row, where: Mapping[str, Any]) -> bool:
+    """Whether a row has the values asked for: equal, one of a list, or {below = x} and {above = x}."""
+    for name, wanted in where.items():
+        value = row.get(name)
+        if isinstance(wanted, Mapping):
+            if value is None or not wanted.get("above", -math.inf) < value < wanted.get("below", math.inf):
+                return False
+        elif value not in wanted if isinstance(wanted, list | tuple) else value != wanted:
+            return False
+    return True
+
+
+def _value(claim: Claim, row: Row) -> float | None:
+    value = row.get(claim.of)
+    if value is not None and claim.by is not None:
+        other = row.get(claim.by)
+        value = None if not other else value / other
+    return None if value is None else float(value)
+
+
+def _estimate(claim: Claim, group: Sequence[Row], partners: Sequence[Row]) -> Estimate | None:
+    known = [(row, value) for row in group if (value := _value(claim, row)) is not None]
+    if not known:
+        return None
+    values = [value for _, value in known]
+    if claim.statistic == "exponent":
+        slope, low, high = fit_exponent([row[claim.over] for row, _ in known], values)
+        return None if slope is None else Estimate(slope, low, high)
+    if claim.statistic == "mean":
+        return mean_interval(values)
+    if claim.statistic == "share":
+        return _share(sum(value < claim.below for value in values), len(values))
+    if claim.statistic == "smallest":
+        means: dict[Any, list[float]] = {}
+        for row, value in known:
+            means.setdefault(row.get(claim.over), []).append(value)
+        return min((mean_interval(part) for part in means.values()), key=lambda part: part.value)
+    others = {
+        tuple(row.get(name) for name in claim.pair): value
+        for row in partners
+        if (value := _value(claim, row)) is not None
+    }
+    pairs = [(value, others.get(tuple(row.get(name) for name in claim.pair))) for row, value in known]
+    both = [(a, b) for a, b in pairs if b is not None]
+    if not both:
+        return None
+    if claim.statistic == "difference":
+        return mean_interval([a - b for a, b in both])
+    if min(min(a, b) for a, b in both) <= 0:
+        return None
+    found = mean_interval([math.log(a / b) for a, b in both])
+    ends = (None if end is None else math.exp(end) for end in (found.low, found.high))
+    return Estimate(math.exp(found.value), *ends)
+
+
+def mean_interval(values: Sequence[float]) -> Estimate:
+    """A mean with its 95% interval from Student's t; without one for a single value."""
+    count = len(values)
+    mean = math.fsum(values) / count
+    if count < 2:
+        return Estimate(mean, None, None)
+    from scipy.stats import t
+
+    sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
+    half = float(t.ppf(0.975, count - 1)) * sd / math.sqrt(count)
+    return Estimate(mean, mean - half, mean + half)
+
+
+def _share(hits: int, count: int) -> Estimate:
+    from scipy.stats import binomtest
+
+    interval: Any = binomtest(hits, count).proportion_ci(0.95, method="exact")
+    return Estimate(hits / count, float(interval.low), float(interval.high))
+
+
+def fit_exponent(n: Sequence[int], values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+    """The slope of log(values) against log(n), with its 95% interval from Student's t; None where it is not
+    determined."""
+    if len(set(n)) < 2 or min(values) <= 0:
+        return None, None, None
+    from scipy.stats import linregress, t
+
+    fit: Any = linregress([math.log(k) for k in n], [math.log(v) for v in values])
+    if len(n) < 3:
+        return float(fit.slope), None, None
+    half = float(t.ppf(0.975, len(n) - 2)) * float(fit.stderr)
+    return float(fit.slope), float(fit.slope) - half, float(fit.slope) + half

@@ -1,0 +1,303 @@
+"""Studies and their runs: `studies`, `reproduce`, `run`, `status`, `resume`, `export`, `compare`."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wordsway.cli.common import Debug, Json, app, one_line_errors, printable
+from wordsway.errors import InputError
+
+if TYPE_CHECKING:
+    from wordsway.reproduction import Written
+    from wordsway.study import Study
+
+Engine = Annotated[str, typer.Option(help="inline, processes (one a core) or dask.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes, or Dask workers of this machine.")]
+Scheduler = Annotated[str | None, typer.Option(help="With --engine dask: a scheduler that runs, tcp://HOST:PORT.")]
+Scale = Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (the published grid).")]
+Trials = Annotated[int | None, typer.Option(min=1, help="Texts and weights to average over.")]
+Data = Annotated[str | None, typer.Option(help="Labelled texts: imdb, sample, a file, a folder or a hub id.")]
+RunSeed = Annotated[int | None, typer.Option("--seed", min=0, help="Root of all randomness (0 unless given).")]
+Run = Annotated[Path, typer.Argument(help="The folder of a run.", show_default=False)]
+
+
+@app.command()
+def studies(as_json: Json = False, debug: Debug = False) -> None:
+    """List the studies that come along, with their panels and sizes."""
+    with one_line_errors(debug):
+        from wordsway.study_files import SCALES, bundled_studies, find_study
+
+        found = []
+        for name in bundled_studies():
+            sizes = {scale: find_study(name, scale) for scale in SCALES}
+            panels = [{"id": p.id, "title": p.title, "measure": p.measure} for p in sizes["paper"].panels]
+            cells = {scale: sum(1 for p in study.panels for _ in p.cells()) for scale, study in sizes.items()}
+            found.append({"name": name, "title": sizes["paper"].title, "panels": panels, "cells": cells})
+        if as_json:
+            print(json.dumps(found))
+            return
+        for each in found:
+            sizes_text = ", ".join(f"{scale} {count}" for scale, count in each["cells"].items())
+            print(f"{each['name']}  {each['title']}\n      cells: {sizes_text}")
+            for panel in each["panels"]:
+                print(f"      {each['name']}-{panel['id']}: {panel['title']}")
+        print("\nwordsway reproduce NAME ... runs them; wordsway run FILE.toml runs one of your own.")
+
+
+@app.command()
+def reproduce(
+    names: Annotated[list[str] | None, typer.Argument(help="fig1 ... fig5, or panels as fig3a; all unless given.")] = None,
+    scale: Scale = "laptop",
+    encoder: Annotated[
+        str | None, typer.Option(help="minilm, mpnet, bert-base-uncased, synthetic, any hub id or folder.")
+    ] = None,
+    data: Data = None,
+    padding: Annotated[
+        str | None, typer.Option(help="published (short reviews padded to 256 tokens) or none (longer reviews).")
+    ] = None,
+    chat_model: Annotated[str | None, typer.Option(help="For fig1-right: a hub id, a folder or a GGUF file.")] = None,
+    trials: Trials = None,
+    seed: RunSeed = None,
+    engine: Engine = "processes",
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    out: Annotated[Path, typer.Option(help="Folder of the run; one that was stopped goes on from there.")] = Path(
+        "runs/paper"
+    ),
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Reproduce the paper: figures, tables, and its claims with the numbers measured.
+
+    What a run's folder has already is not measured again; other figures, more trials or another encoder may go to the
+    same folder.
+    """
+    with one_line_errors(debug):
+        from wordsway.reproduction import paper_studies
+
+        options: dict[str, Any] = {"encoder": encoder, "data": data, "padding": padding, "chat_model": chat_model}
+        asked, notes = paper_studies(names or [], scale, **options, trials=trials, seed=seed)
+        for note in notes:
+            print(f"wordsway: note: {printable(note)}", file=sys.stderr)
+        _carry_out(asked, out, engine, workers, scheduler, as_json=as_json)
+
+
+@app.command()
+def run(
+    file: Annotated[Path, typer.Argument(help="A study of your own, in TOML.", show_default=False)],
+    scale: Annotated[str, typer.Option(help="Which of the file's scales: paper is the file as it is.")] = "paper",
+    encoder: Annotated[str | None, typer.Option(help="Another encoder than the file's.")] = None,
+    data: Data = None,
+    trials: Trials = None,
+    seed: RunSeed = None,
+    engine: Engine = "processes",
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unless given.")] = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Run a study of your own: a grid of maps, lengths, encoders and more."""
+    with one_line_errors(debug):
+        from wordsway.study import adapted
+        from wordsway.study_files import load_study
+
+        study = adapted(load_study(file, scale), encoder=encoder, data=data, trials=trials, seed=seed)
+        _carry_out([study], out or Path("runs") / study.name, engine, workers, scheduler, as_json=as_json)
+
+
+@app.command()
+def resume(
+    folder: Run,
+    failed: Annotated[bool, typer.Option("--failed", help="Try again what failed.")] = False,
+    engine: Engine = "processes",
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Go on with a run that was stopped."""
+    with one_line_errors(debug):
+        _carry_out(None, folder, engine, workers, scheduler, retry=failed, as_json=as_json)
+
+
+@app.command()
+def status(folder: Run, as_json: Json = False, debug: Debug = False) -> None:
+    """How far a run is, and what failed; also while it is at work."""
+    with one_line_errors(debug):
+        from wordsway.cli.show_runs import duration
+        from wordsway.runner import make_plan
+        from wordsway.store import Store
+        from wordsway.tables import read_table
+
+        with Store.read(folder) as store:
+            known = store.studies()
+            parts = {study.name: make_plan(store, [study]) for study in known}
+            table, busy, results = read_table(store), store.busy(), store.results()
+        seconds = sum(result.provenance["seconds"] for result in results.values() if result.done)
+        if as_json:
+            counts = {
+                name: {"cells": len(p.jobs), "done": p.done, "failed": p.failed, "left": len(p.pending)}
+                for name, p in parts.items()
+            }
+            print(json.dumps({"studies": counts, "running": busy, "seconds": seconds, "failed": dict(table.failed)}))
+            return
+        for name, plan in parts.items():
+            left = f", {len(plan.pending)} left (about {duration(plan.seconds)} on one core)" if plan.pending else ""
+            failed = f", {plan.failed} failed" if plan.failed else ""
+            print(f"{name}: {plan.done} of {len(plan.jobs)} cells done{failed}{left}")
+        print(f"{duration(seconds) if seconds else '0 s'} of cells measured; {'at work now' if busy else 'not running'}")
+        for label, error in table.failed.items():
+            print(f"failed: {printable(label)}: {printable(error)}")
+        if not busy and table.missing:
+            print(f"go on with: wordsway resume {folder}")
+        if not busy and table.failed:
+            print(f"try again what failed with: wordsway resume {folder} --failed")
+
+
+@app.command()
+def export(
+    folder: Run,
+    format: Annotated[str, typer.Option("--format", help="csv, parquet or json.")] = "csv",
+    out: Annotated[Path | None, typer.Option(help="File to write; else on stdout.")] = None,
+    debug: Debug = False,
+) -> None:
+    """The whole table of a run, with the provenance of every row."""
+    with one_line_errors(debug):
+        from wordsway.files import write_bytes
+        from wordsway.store import Store
+        from wordsway.tables import read_table
+
+        if format == "parquet" and out is None and sys.stdout.isatty():
+            raise InputError("a Parquet file is no text for a terminal; give --out FILE")
+        with Store.read(folder) as store:
+            table = read_table(store)
+        content = table.export(format)
+        if out is not None:
+            write_bytes(out, content)
+            print(f"written: {out} ({len(table)} rows)")
+        else:
+            sys.stdout.buffer.write(content)
+        if table.missing or table.failed:
+            print(
+                f"wordsway: note: {table.missing} cells are not measured yet, {len(table.failed)} failed",
+                file=sys.stderr,
+            )
+
+
+@app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(help="The folder of a run.", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="The folder of another.", show_default=False)],
+    of: Annotated[
+        str | None, typer.Option("--of", help="The column to compare; lower, err and so on unless given.")
+    ] = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Two runs side by side: the same cells, their differences with 95% intervals."""
+    with one_line_errors(debug):
+        from wordsway.cli.show_runs import show_differences
+        from wordsway.differences import compare_tables
+        from wordsway.store import Store
+        from wordsway.tables import read_table
+
+        tables = []
+        for folder in (first, second):
+            with Store.read(folder) as store:
+                tables.append(read_table(store))
+        found = compare_tables(tables[0], tables[1], of)
+        if as_json:
+            print(json.dumps(found.to_dict(), allow_nan=False))
+        else:
+            show_differences(found)
+
+
+def _carry_out(
+    asked: "Sequence[Study] | None",
+    out: Path,
+    engine: str,
+    workers: int | None,
+    scheduler: str | None,
+    retry: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Run studies (None: those that a folder has), then write and show what came out."""
+    from wordsway.cli.show_runs import show_claims, watching
+    from wordsway.engines import make_engine
+    from wordsway.progress import waiting
+    from wordsway.reproduction import write_reports
+    from wordsway.runner import work
+    from wordsway.store import Store
+
+    chosen = make_engine(engine, workers, scheduler)
+    with Store.open(out, create=asked is not None) as store:
+        if asked is not None:
+            store.add_plans(asked)
+        known = list(asked) if asked is not None else store.studies()
+        with watching(known, as_json) as watcher:
+            try:
+                work(store, known, chosen, retry, watcher)
+            except KeyboardInterrupt:
+                watcher.close()
+                done = f"{watcher.done} of {len(watcher.plan.pending)} cells" if hasattr(watcher, "plan") else "nothing"
+                print(
+                    f"\nwordsway: stopped; {done} measured and kept. Go on with: wordsway resume {out}", file=sys.stderr
+                )
+                raise typer.Exit(130) from None
+        with waiting("drawing figures"):
+            written = write_reports(store)
+    if as_json:
+        print(json.dumps(_as_dict(written, out), allow_nan=False))
+    else:
+        if written.verdicts:
+            show_claims(written.verdicts)
+        else:
+            _show_means(written)
+        print("written to " + str(out) + ": " + ", ".join(path.name for path in written.paths))
+    if written.table.failed:
+        shown = list(written.table.failed.items())
+        for label, error in shown[:5]:
+            print(f"wordsway: failed: {printable(label)}: {printable(error)}", file=sys.stderr)
+        print(
+            f"wordsway: {len(shown)} cells failed; the others are kept. Try again with: wordsway resume {out} --failed",
+            file=sys.stderr,
+        )
+        raise typer.Exit(1)
+
+
+def _as_dict(written: "Written", out: Path) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "folder": str(out),
+        "rows": [dict(row) for row in written.table.rows],
+        "claims": [asdict(each) for each in written.verdicts],
+        "failed": dict(written.table.failed),
+        "files": [str(path) for path in written.paths],
+    }
+
+
+def _show_means(written: "Written") -> None:
+    """Of a study without claims: the mean over trials of every cell."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from wordsway.differences import cell_means
+
+    found = cell_means(written.table)
+    if not found:
+        return
+    names = list(dict.fromkeys(name for cell, *_ in found for name in cell))
+    table = Table(box=None, padding=(0, 1))
+    for heading in (*names, "column", "mean", "95% interval", "trials"):
+        table.add_column(heading, no_wrap=True)
+    for cell, column, mean, trials in found:
+        ends = "-" if mean.low is None or mean.high is None else f"{mean.low:.4f} to {mean.high:.4f}"
+        values = [printable("-" if cell.get(name) is None else str(cell[name])) for name in names]
+        table.add_row(*values, column, f"{mean.value:.4f}", ends, str(trials))
+    Console().print(table)

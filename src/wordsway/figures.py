@@ -1,0 +1,238 @@
+"""A study's results as one figure in the paper's layout: every panel in its place, drawn by what it measures."""
+
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from wordsway.drawing import BLUE, GREY, ORANGE, heat, lines, plain
+from wordsway.study import Panel, Study
+from wordsway.tables import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+Row = Mapping[str, Any]
+Arrays = Callable[[str], dict[str, Any]]  # a result's arrays, by the name in its row
+# Okabe and Ito's colours, which stay apart for colour-blind readers; lines also have markers of their own.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_MARKERS = "os^vDP*"
+_AIMS = {"align": "o", "error": "x", "penalized": "s"}
+_NAMES = {"n": "context length n (tokens)", "radius": "radius (in sqrt(d))", "depth": "depth L"}
+_TRAININGS = {"finetune": "fine-tuned", "retrain": "re-trained"}
+TOP = 5.0  # of the axis of Err
+
+
+def draw_study(study: Study, table: Table, arrays: Arrays) -> "Figure":
+    """The figure of a study. A panel without results says so in its place."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    panels = {panel.id: panel for panel in study.panels}
+    widths = [sum(_width(panels[each]) for each in row) for row in study.layout]
+    heights = [max(_height(panels[each]) for each in row) for row in study.layout]
+    figure = Figure(figsize=(max(widths), sum(heights) + 0.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(plain(study.title or study.name), x=0.01, ha="left", fontweight="bold", fontsize=12)
+    bands: Any = figure.subfigures(len(study.layout), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for band, row in zip(bands, study.layout, strict=True):
+        places: Any = band.subfigures(1, len(row), squeeze=False, width_ratios=[_width(panels[each]) for each in row])
+        for place, each in zip(places[0], row, strict=True):
+            _draw_panel(place, panels[each], table.of(study.name, each), arrays)
+    return figure
+
+
+def _width(panel: Panel) -> float:
+    columns = len(panel.axes().get("n", [0])) if panel.measure == "flips" else 1
+    return {"flips": 3.7, "attention": 8.0, "layers": 7.0}.get(panel.measure, 5.2) * columns
+
+
+def _height(panel: Panel) -> float:
+    if panel.measure == "flips":
+        return 1.0 + 2.7 * len(panel.values.get("trainings", (1, 2)))
+    return 4.3 if panel.measure == "attention" else 3.9
+
+
+def _draw_panel(place: "SubFigure", panel: Panel, rows: Sequence[Row], arrays: Arrays) -> None:
+    title = plain(panel.title or panel.id)
+    if not rows:
+        axes = place.subplots()
+        axes.axis("off")
+        why = panel.skip or "nothing was measured"
+        axes.text(0.5, 0.5, plain(textwrap.fill(f"not run: {why}", 40)), ha="center", va="center", color=GREY)
+        axes.set_title(title, loc="left", fontsize=10)
+    elif panel.measure == "flips":
+        _draw_flips(place, panel, rows)
+    elif panel.measure == "attention":
+        _draw_attention(place, title, rows[0], arrays)
+    elif panel.measure == "prompts":
+        _draw_answers(place, title, panel, rows[0])
+    elif panel.measure == "layers":
+        _draw_layers(place.subplots(), title, rows)
+    else:
+        _draw_curves(place.subplots(), panel, rows)
+
+
+def mean_sd(values: Sequence[float]) -> tuple[float, float]:
+    mean = sum(values) / len(values)
+    square = sum((value - mean) ** 2 for value in values)
+    return mean, (square / (len(values) - 1)) ** 0.5 if len(values) > 1 else 0.0
+
+
+def _draw_curves(axes: "Axes", panel: Panel, rows: Sequence[Row]) -> None:
+    """S against n (or else the first axis that is a number): mean over trials with a band of one sd, a line for every
+    combination of the other axes, the prediction dotted."""
+    varied = panel.axes()
+    numeric = [name for name, values in varied.items() if all(isinstance(v, int | float) for v in values)]
+    x = "n" if "n" in numeric or not numeric else numeric[0]
+    series = [name for name in varied if name != x]
+    groups: dict[tuple[Any, ...], dict[Any, list[Row]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in series), {}).setdefault(row[x], []).append(row)
+    predicted = False
+    for k, (values, by_x) in enumerate(groups.items()):
+        colour, marker = COLOURS[k % len(COLOURS)], _MARKERS[k % len(_MARKERS)]
+        places = sorted(by_x)
+        stats = [mean_sd([row["lower"] for row in by_x[place]]) for place in places]
+        label = ", ".join(f"{_short(name)}={value}" for name, value in zip(series, values, strict=True) if value is not None)
+        low, high = [m - s for m, s in stats], [m + s for m, s in stats]
+        axes.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0)
+        axes.plot(places, [m for m, _ in stats], color=colour, marker=marker, markersize=4.5, label=plain(label) or None)
+        theory = [(place, by_x[place][0].get("predicted")) for place in places]
+        if all(value is not None for _, value in theory):
+            axes.plot(*zip(*theory, strict=True), color="#333333", linestyle=(0, (1, 2)), linewidth=1.3, zorder=3)
+            predicted = True
+    if predicted:
+        axes.plot([], [], color="#333333", linestyle=(0, (1, 2)), linewidth=1.3, label="prediction")
+    axes.set_xlabel(_NAMES.get(x, x))
+    axes.set_ylabel("word sensitivity S")
+    axes.set_title(plain(panel.title or panel.id), loc="left", fontsize=10)
+    axes.grid(True, color="#dddddd", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    if min(row["lower"] for row in rows) > 0 and axes.get_ylim()[0] < 0.5 * axes.get_ylim()[1]:
+        axes.set_ylim(bottom=0)
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(frameon=False, fontsize=8.5)
+
+
+def _short(name: str) -> str:
+    return {"depth": "L"}.get(name, name)
+
+
+def _draw_flips(place: "SubFigure", panel: Panel, rows: Sequence[Row]) -> None:
+    """Err against gamma: a row of axes for each training, a column for each n."""
+    rows = [row for row in rows if row["err"] is not None]
+    trainings = list(dict.fromkeys(row["training"] for row in rows))
+    lengths = sorted({row["n"] for row in rows})
+    grid: Any = place.subplots(len(trainings), len(lengths), sharex=True, sharey=True, squeeze=False)
+    draw_flips(grid, rows, trainings, [{"n": n} for n in lengths])
+    for axes, n in zip(grid[0], lengths, strict=True):
+        title = f"{panel.title}, n={n}" if len(lengths) > 1 else panel.title or panel.id
+        axes.set_title(plain(title), loc="left", fontsize=10, pad=14)
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    place.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+
+
+def draw_flips(
+    grid: Any, rows: Sequence[Row], trainings: Sequence[str], columns: Sequence[Mapping[str, Any]]
+) -> None:
+    """Points on a grid of axes. What lies on the black curve cannot follow the flip; the grey area is below half of it.
+    Points above the frame are drawn at its edge with an arrow. Colours are training sizes or, where there is one size,
+    penalties."""
+    sizes = sorted({row["train_size"] for row in rows})
+    prices = sorted({row["penalty"] for row in rows if row["penalty"] is not None}, reverse=True)
+    shade = "train_size" if len(sizes) > 1 or not prices else "penalty"
+    shades: list[Any] = sizes if shade == "train_size" else [*dict.fromkeys(row["penalty"] for row in rows)]
+    kinds = list(dict.fromkeys((row["objective"], None if shade == "penalty" else row["penalty"]) for row in rows))
+    right = max(2.1, 1.05 * max(row["gamma"] for row in rows))
+    above = any(row["err"] > TOP for row in rows)
+    for training, line in zip(trainings, grid, strict=True):
+        for column, axes in zip(columns, line, strict=True):
+            _draw_bound(axes, right)
+            here = [r for r in rows if r["training"] == training and all(r[k] == v for k, v in column.items())]
+            for k, value in enumerate(shades):
+                for objective, price in kinds:
+                    wanted = {"objective": objective, shade: value} | ({} if shade == "penalty" else {"penalty": price})
+                    points = [r for r in here if all(r[name] == v for name, v in wanted.items())]
+                    label = _describe(objective, value if shade == "penalty" else price, sizes, wanted)
+                    _scatter(axes, points, COLOURS[k % len(COLOURS)], _AIMS[objective], label)
+            axes.set(xlim=(-0.03 * right, right), ylim=(-0.03 * TOP, 1.04 * TOP))
+            axes.spines[["top", "right"]].set_visible(False)
+            if above:
+                axes.scatter([], [], marker="$\u2191$", color="#555555", label="above the frame")
+        line[0].set_ylabel(f"Err, {_TRAININGS[training]}")
+    for axes in grid[-1]:
+        axes.set_xlabel("gamma: told apart before")
+
+
+def _describe(objective: str, penalty: float | None, sizes: Sequence[int], wanted: Mapping[str, Any]) -> str:
+    what = objective if penalty is None else f"{objective} {penalty:g}"
+    return f"{what}, N={wanted['train_size']}" if len(sizes) > 1 and "train_size" in wanted else what
+
+
+def _draw_bound(axes: "Axes", right: float) -> None:
+    gamma = [right * k / 200 for k in range(201)]
+    bound = [max(0.0, 2 - g) ** 2 for g in gamma]
+    half = [value / 2 for value in bound]
+    axes.plot(gamma, bound, color="black", linewidth=1.2, label="(2 - gamma)\u00b2", zorder=1)
+    axes.fill_between(gamma, 0, half, color="#e8e8e8", linewidth=0, zorder=0, label="below half of it")
+
+
+def _scatter(axes: "Axes", points: Sequence[Row], colour: str, marker: str, label: str) -> None:
+    style: dict[str, Any] = {"color": colour} if marker == "x" else {"facecolors": "none", "edgecolors": colour}
+    heights = [min(row["err"], TOP) for row in points]
+    axes.scatter([row["gamma"] for row in points], heights, s=26, marker=marker, linewidths=1.2, label=label, zorder=3,
+                 clip_on=False, **style)  # fmt: skip
+    for row in points:
+        if row["err"] > TOP:
+            axes.annotate("\u2191", (row["gamma"], TOP), xytext=(0, 4), textcoords="offset points", ha="center",
+                          fontsize=9, color=colour)  # fmt: skip
+
+
+def _draw_layers(axes: "Axes", title: str, rows: Sequence[Row]) -> None:
+    by_layer: dict[int, list[Row]] = {}
+    for row in rows:
+        by_layer.setdefault(row["layer"], []).append(row)
+    layers = sorted(by_layer)
+
+    def mean(name: str) -> list[float]:
+        return [mean_sd([row[name] for row in by_layer[layer]])[0] for layer in layers]
+
+    series = {
+        "searched": (mean("searched"), GREY, "v"),
+        "attention-attracting": (mean("attracting"), ORANGE, "s"),
+        "Gaussian noise": (mean("noise"), BLUE, "o"),
+    }
+    labels = ("layer (0 is the input)", "relative change of its output")
+    lines(axes, layers, series, {"Gaussian noise": mean("noise_sd")}, labels, "")
+    axes.legend(frameon=False, fontsize=8.5)
+    axes.set_title(f"{title} (\u201c{plain(str(rows[0]['word']))}\u201d)", loc="left", fontsize=10)
+
+
+def _draw_attention(place: "SubFigure", title: str, row: Row, arrays: Arrays) -> None:
+    found = arrays(row["arrays"])
+    left, right = place.subplots(1, 2)
+    most = max(float(found[name].max()) for name in ("before", "after"))
+    names = row["before_tokens"].split(" "), row["after_tokens"].split(" ")
+    moved = row.get("word")
+    marked = [k for k, name in enumerate(names[0]) if moved and name == moved]
+    titles = ("before", f"\u201c{moved}\u201d moved") if moved else (_clip(row["text"]), _clip(row["against"]))
+    image = heat(left, found["before"], names[0], titles[0], most, marked)
+    heat(right, found["after"], names[1], titles[1], most, marked)
+    place.colorbar(image, ax=[left, right], shrink=0.7, label="weight")
+    place.suptitle(title, x=0.02, ha="left", fontsize=10)
+
+
+def _draw_answers(place: "SubFigure", title: str, panel: Panel, row: Row) -> None:
+    axes = place.subplots()
+    axes.axis("off")
+    axes.set_title(title, loc="left", fontsize=10)
+    parts = []
+    for prompt, answer in (("before", "answer_before"), ("after", "answer_after")):
+        parts += ["\u2014 " + row[prompt], "  \u2192 " + (row[answer] or "(nothing)"), ""]
+    shown = "\n".join(textwrap.fill(part, 64) for part in parts)
+    axes.text(0.0, 0.95, plain(shown), va="top", ha="left", fontsize=8, wrap=False, transform=axes.transAxes)
+
+
+def _clip(text: str, length: int = 30) -> str:
+    return text if len(text) <= length else text[: length - 3] + "..."

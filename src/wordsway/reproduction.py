@@ -1,0 +1,123 @@
+"""The paper's studies as one run: which panels can be had here, and what is written at the end."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from wordsway.cells.recipes import revision_of
+from wordsway.claims import Verdict, judge
+from wordsway.errors import InputError
+from wordsway.files import write_bytes, write_text
+from wordsway.store import Store
+from wordsway.study import Study, adapted, narrowed
+from wordsway.study_files import bundled_studies, find_study
+from wordsway.tables import Table, read_table
+
+
+def paper_studies(names: Sequence[str], scale: str, **options: Any) -> tuple[list[Study], list[str]]:
+    """The studies asked for (all unless named) at a scale, with what a reader should know of them: which panels cannot
+    be run here and why, and where d is smaller than published. `options` are those of `adapted`."""
+    studies: dict[str, Study] = {}
+    notes: list[str] = []
+    for name in names or bundled_studies():
+        study = find_study(name, scale)
+        known = studies.get(study.name)
+        if known is not None:  # two panels of one figure
+            ids = [panel.id for part in (known, study) for panel in part.panels]
+            study = find_study(study.name, scale).only(ids)
+        studies[study.name] = study
+    found, problems = [], []
+    for study in studies.values():
+        study = adapted(study, **options)
+        panels = []
+        for panel in study.panels:
+            try:
+                next((revision_of(cell) for cell in panel.cells()), "")
+            except InputError as error:
+                problems.append(error)
+                panel = replace(panel, skip=str(error))
+            if panel.skip is not None:
+                notes.append(f"{study.name} {panel.id} is not run: {panel.skip}")
+            panels.append(panel)
+        study, narrow = narrowed(study.with_panels(panels))
+        notes += narrow
+        found.append(study)
+    if problems and not any(panel.skip is None for study in found for panel in study.panels):
+        raise InputError(f"{problems[0]} (--encoder mpnet, minilm or synthetic may be at hand)")
+    return found, notes
+
+
+def verdicts(studies: Sequence[Study], table: Table) -> list[Verdict]:
+    """The claims table of some studies."""
+    found = []
+    for study in studies:
+        rows = table.of(study.name)
+        skipped = {panel.id: panel.skip or "" for panel in study.panels}
+        for claim in study.claims:
+            found += judge(study.name, claim, rows, skipped.get(claim.panel, ""))
+    return found
+
+
+@dataclass(frozen=True)
+class Written:
+    """What is in a run's folder for people: the table, the verdicts, and the files."""
+
+    table: Table
+    verdicts: list[Verdict]
+    paths: list[Path]
+
+
+def write_reports(store: Store, shown: Callable[[str], None] = lambda what: None) -> Written:
+    """Figures (PNG, PDF, SVG), tables (CSV, Parquet where pyarrow is installed) and the claims table of a run."""
+    from wordsway.figures import draw_study
+
+    table, studies = read_table(store), store.studies()
+    found = verdicts(studies, table)
+    paths: list[Path] = []
+    for study in studies:
+        rows = Table(tuple(table.of(study.name)))
+        if not rows.rows:
+            continue
+        shown(study.name)
+        figure = draw_study(study, rows, store.arrays)
+        for kind in ("png", "pdf", "svg"):
+            paths.append(store.folder / f"{study.name}.{kind}")
+            figure.savefig(paths[-1], dpi=160)
+        for kind in ("csv", "parquet"):
+            try:
+                content = rows.export(kind)
+            except InputError:
+                continue  # no pyarrow: the CSV file has it all
+            paths.append(store.folder / f"{study.name}.{kind}")
+            write_bytes(paths[-1], content)
+    if found:
+        paths.append(store.folder / "claims.csv")
+        write_text(paths[-1], claims_csv(found))
+        paths.append(store.folder / "claims.md")
+        write_text(paths[-1], claims_markdown(found))
+    return Written(table, found, paths)
+
+
+def claims_csv(found: Sequence[Verdict]) -> str:
+    table = Table(tuple(asdict(each) for each in found))
+    return table.to_csv()
+
+
+def claims_markdown(found: Sequence[Verdict]) -> str:
+    heading = ("study", "claim", "source", "", "predicted", "holds if", "measured", "95% interval", "verdict")
+    lines = ["| " + " | ".join(heading) + " |", "|" + "---|" * len(heading)]
+    for each in found:
+        verdict = each.verdict + (f" ({each.note})" if each.note else "")
+        cells = (f"{each.study} {each.panel}", each.says, each.source, each.group, figure(each.predicted), each.wanted,
+                 figure(each.measured), interval(each), verdict)  # fmt: skip
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
+
+
+def interval(each: Verdict) -> str:
+    return "" if each.low is None or each.high is None else f"{each.low:.3g} to {each.high:.3g}"

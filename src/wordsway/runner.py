@@ -1,0 +1,133 @@
+"""The public function `run`: measure what of some studies a store does not have yet."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from wordsway.engines import Engine, make_engine
+from wordsway.errors import InputError
+from wordsway.execution import Report
+from wordsway.store import Store
+from wordsway.study import Job, Study
+from wordsway.tables import Table, read_table
+
+
+@runtime_checkable
+class Watcher(Protocol):
+    """Who wants to hear how a run goes on."""
+
+    def begin(self, plan: "Plan", engine: Engine) -> None: ...
+
+    def started(self, job: Job) -> None: ...
+
+    def finished(self, job: Job, report: Report) -> None: ...
+
+
+class Silent:
+    """Nobody."""
+
+    def begin(self, plan: "Plan", engine: Engine) -> None:
+        pass
+
+    def started(self, job: Job) -> None:
+        pass
+
+    def finished(self, job: Job, report: Report) -> None:
+        pass
+
+
+@dataclass
+class Plan:
+    """The distinct cells of some studies, and what is known of them."""
+
+    jobs: list[Job]
+    pending: list[Job]
+    done: int
+    failed: int
+    cells_of: dict[str, int] = field(default_factory=dict)  # by study
+
+    @property
+    def seconds(self) -> float:
+        """About how long the pending cells take on one thread."""
+        return sum(job.cell.seconds() for job in self.pending)
+
+    @property
+    def memory(self) -> float:
+        """What the largest pending cell needs."""
+        return max((job.cell.memory() for job in self.pending), default=0.0)
+
+
+def make_plan(store: Store, studies: Sequence[Study], retry_failed: bool = False) -> Plan:
+    """What is there and what is to be done: cells that several panels share are done once."""
+    jobs: dict[str, Job] = {}
+    counts: dict[str, int] = {}
+    for study in studies:
+        for _, job in study.jobs():
+            jobs.setdefault(job.key, job)
+            counts[study.name] = counts.get(study.name, 0) + 1
+    results = store.results()
+    pending = [
+        job for job in jobs.values() if job.key not in results or (retry_failed and not results[job.key].done)
+    ]
+    done = sum(key in results and results[key].done for key in jobs)
+    failed = len(jobs) - done - sum(job.key not in results for job in jobs.values())
+    return Plan(list(jobs.values()), pending, done, failed, counts)
+
+
+def run(
+    study: Study | Sequence[Study],
+    store: str | os.PathLike[str] | None = None,
+    engine: str = "processes",
+    *,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    retry_failed: bool = False,
+    watcher: Watcher | None = None,
+) -> Table:
+    """Measure the cells of one or several studies that the folder `store` does not have yet, and return the table.
+
+    Every result is kept as soon as it is known, so a run that was stopped goes on where it was; without a store the
+    table is all that is left. A cell that fails is kept with its error (`table.failed`) and tried again only with
+    `retry_failed`. `engine` is "inline", "processes" (`workers` of them, one a core unless given) or "dask" (at the
+    address `scheduler`, or on this machine): all give the same rows.
+    """
+    studies = [study] if isinstance(study, Study) else list(study)
+    if not studies or not all(isinstance(each, Study) for each in studies):
+        raise InputError(f"run takes a Study or a list of them, got {study!r}")
+    names = [each.name for each in studies]
+    if len(set(names)) < len(names):
+        raise InputError(f"two studies have one name: {', '.join(names)}")
+    with _place(store) as folder, Store.open(folder) as opened:
+        opened.add_plans(studies)
+        work(opened, studies, make_engine(engine, workers, scheduler), retry_failed, watcher or Silent())
+        return read_table(opened)
+
+
+def work(store: Store, studies: Sequence[Study], engine: Engine, retry_failed: bool, watcher: Watcher) -> None:
+    """Carry out what is pending and keep it."""
+    plan = make_plan(store, studies, retry_failed)
+    watcher.begin(plan, engine)
+    if not plan.pending:
+        return
+    with closing(_generator(engine, plan.pending, watcher)) as finished:
+        for job, report in finished:
+            store.add(job, report)
+            watcher.finished(job, report)
+
+
+def _generator(engine: Engine, jobs: Sequence[Job], watcher: Watcher) -> Iterator[tuple[Job, Report]]:
+    yield from engine.run(jobs, watcher.started)
+
+
+@contextmanager
+def _place(store: str | os.PathLike[str] | None) -> Iterator[str | os.PathLike[str]]:
+    if store is not None:
+        yield store
+        return
+    with tempfile.TemporaryDirectory(prefix="wordsway-") as folder:
+        yield folder
+
+
