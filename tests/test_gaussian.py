@@ -8,8 +8,10 @@ import torch
 from scipy import stats
 from torch import Tensor
 
+import wordsway as ws
 from wordsway.errors import TooLargeError
-from wordsway.gaussian import Budget, Dense, Gaussian, Lazy
+from wordsway.gaussian import Budget, Dense, Gaussian, Lazy, _orthonormal
+from wordsway.seeds import stream
 
 
 def lazy(rows: int, cols: int, seed: int = 0, std: float = 1.0, dtype: torch.dtype = torch.float64) -> Lazy:
@@ -55,6 +57,20 @@ def test_same_questions_same_answers_and_order_matters() -> None:
     three.mm(b)
     assert not torch.allclose(three.mm(a), one.mm(a))
     assert not torch.allclose(lazy(9, 6, seed=1).mm(a), one.mm(a))
+
+
+def test_no_more_directions_than_there_are() -> None:
+    """Rows that look new outnumber the directions left: noise is left out, not the real one, and not for a copy of
+    another. The instance is one where a search had piled up such noise."""
+    real = torch.eye(4)[:2]
+    rows = torch.stack([1e-4 * torch.ones(4), real[0], real[0], real[1]])
+    new, used = _orthonormal(rows, torch.ones(4), 1e-7, most=2)
+    assert len(used) == 2 and set(used) <= {1, 2, 3} and 3 in used
+    torch.testing.assert_close(new.T @ (new @ real.T), real.T)
+    assert _orthonormal(rows[:1], torch.ones(1), 1e-7, most=0)[1] == []
+    X = ws.synthetic_tokens(10, 32, stream(0, "curve", 32, 10, 1, "text"))
+    phi = ws.named_map("drf", 10, 32, stream(0, "curve", 32, 10, 1, "weights"), depth=2)
+    assert 0 < ws.word_sensitivity(phi, X, 0).lower < 1
 
 
 def test_a_known_direction_uses_its_slot() -> None:

@@ -104,6 +104,10 @@ def _draw_curves(axes: "Axes", panel: Panel, rows: Sequence[Row]) -> None:
             predicted = True
     if predicted:
         axes.plot([], [], color="#333333", linestyle=(0, (1, 2)), linewidth=1.3, label="prediction")
+    ticks = sorted({row[x] for row in rows})
+    if len(ticks) <= 8:
+        close = [a for a, b in zip(ticks, ticks[1:], strict=False) if b - a < 0.05 * (ticks[-1] - ticks[0])]
+        axes.set_xticks([tick for tick in ticks if tick not in close])
     axes.set_xlabel(_NAMES.get(x, x))
     axes.set_ylabel("word sensitivity S")
     axes.set_title(plain(panel.title or panel.id), loc="left", fontsize=10)
@@ -127,8 +131,7 @@ def _draw_flips(place: "SubFigure", panel: Panel, rows: Sequence[Row]) -> None:
     grid: Any = place.subplots(len(trainings), len(lengths), sharex=True, sharey=True, squeeze=False)
     draw_flips(grid, rows, trainings, [{"n": n} for n in lengths])
     for axes, n in zip(grid[0], lengths, strict=True):
-        title = f"{panel.title}, n={n}" if len(lengths) > 1 else panel.title or panel.id
-        axes.set_title(plain(title), loc="left", fontsize=10, pad=14)
+        axes.set_title(plain(f"{panel.title or panel.id}, n={n}"), loc="left", fontsize=10, pad=14)
     handles, labels = grid[0][0].get_legend_handles_labels()
     place.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
 
@@ -206,7 +209,9 @@ def _draw_layers(axes: "Axes", title: str, rows: Sequence[Row]) -> None:
     labels = ("layer (0 is the input)", "relative change of its output")
     lines(axes, layers, series, {"Gaussian noise": mean("noise_sd")}, labels, "")
     axes.legend(frameon=False, fontsize=8.5)
-    axes.set_title(f"{title} (\u201c{plain(str(rows[0]['word']))}\u201d)", loc="left", fontsize=10)
+    first = rows[0]
+    what = f"{title} (token {first['token'] + 1}, \u201c{plain(str(first['word']))}\u201d)"
+    axes.set_title(what, loc="left", fontsize=10)
 
 
 def _draw_attention(place: "SubFigure", title: str, row: Row, arrays: Arrays) -> None:
@@ -220,7 +225,9 @@ def _draw_attention(place: "SubFigure", title: str, row: Row, arrays: Arrays) ->
     image = heat(left, found["before"], names[0], titles[0], most, marked)
     heat(right, found["after"], names[1], titles[1], most, marked)
     place.colorbar(image, ax=[left, right], shrink=0.7, label="weight")
-    place.suptitle(title, x=0.02, ha="left", fontsize=10)
+    head = "mean over heads" if row["head"] == 0 else f"head {row['head']}"
+    which = f"{title}: layer {row['layer']}, {head}" + (f", token {row['token'] + 1} moved" if moved else "")
+    place.suptitle(which, x=0.02, ha="left", fontsize=10)
 
 
 def _draw_answers(place: "SubFigure", title: str, panel: Panel, row: Row) -> None:

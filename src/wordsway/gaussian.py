@@ -206,7 +206,7 @@ class Lazy(Gaussian):
         slots = range(near.asked, near.asked + len(vectors))
         near.asked += len(vectors)
 
-        new, used = _orthonormal(rest, vectors.norm(dim=1), torch.finfo(self.dtype).eps)
+        new, used = _orthonormal(rest, vectors.norm(dim=1), torch.finfo(self.dtype).eps, near.dim - near.count)
         if not used:
             return reply
         fresh = torch.stack([self._fresh(near.name, slots[k], (far.dim,)) for k in used])
@@ -217,17 +217,26 @@ class Lazy(Gaussian):
         return reply + (rest @ new.T) @ fresh.to(vectors.dtype)
 
 
-def _orthonormal(rest: Tensor, scale: Tensor, eps: float) -> tuple[Tensor, list[int]]:
-    """An orthonormal basis of the rows of `rest` that are not rounding noise against `scale`, and which rows gave
-    it."""
-    if len(rest) == 1:
+def _orthonormal(rest: Tensor, scale: Tensor, eps: float, most: int) -> tuple[Tensor, list[int]]:
+    """An orthonormal basis of the rows of `rest` that are not rounding noise against `scale`, and which rows gave it.
+
+    No more than `most`: that is how many directions there are left. When rows that look new outnumber them, some are
+    noise that piled up, and the largest are the ones that are not.
+    """
+    if most > 0 and len(rest) == 1:
         size = rest.norm()
         return (rest / size, [0]) if size > 64 * eps * scale[0] else (rest[:0], [])
+    sizes = rest.norm(dim=1) / scale.clamp(min=torch.finfo(scale.dtype).tiny)
+    order = list(range(len(rest)))
+    if int((sizes > 64 * eps).sum()) > most:
+        order = sizes.argsort(descending=True).tolist()
     basis = torch.empty_like(rest)
     used: list[int] = []
-    for k, row in enumerate(rest):
+    for k in order:
+        if len(used) == most:
+            break
         found = basis[: len(used)]
-        row = row - (row @ found.T) @ found
+        row = rest[k] - (rest[k] @ found.T) @ found
         row = row - (row @ found.T) @ found
         size = row.norm()
         if size > 64 * eps * scale[k]:

@@ -65,9 +65,11 @@ def make_plan(store: Store, studies: Sequence[Study], retry_failed: bool = False
     jobs: dict[str, Job] = {}
     counts: dict[str, int] = {}
     for study in studies:
-        for _, job in study.jobs():
+        found = [job for _, job in study.jobs()]
+        counts[study.name] = len(found)
+        # The first trial of all panels before the second of any: they share its texts, and a whole picture is early.
+        for job in sorted(found, key=lambda job: job.cell.recipe().get("trial", 0)):
             jobs.setdefault(job.key, job)
-            counts[study.name] = counts.get(study.name, 0) + 1
     results = store.results()
     pending = [
         job for job in jobs.values() if job.key not in results or (retry_failed and not results[job.key].done)

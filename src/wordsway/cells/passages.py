@@ -16,7 +16,7 @@ def passage(data: str, encoder: str, layer: int, padding: str, at_least: int, se
     count = _AT_ONCE
     while count <= trial:
         count *= 2
-    asked = (data, encoder, layer, padding, at_least, seed)
+    asked = (data, encoder, layer, padding, 0 if padding == "published" else at_least, seed)
     try:
         texts = _pool(*asked, count)
     except ShortageError as error:

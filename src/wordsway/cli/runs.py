@@ -81,6 +81,8 @@ def reproduce(
 
         options: dict[str, Any] = {"encoder": encoder, "data": data, "padding": padding, "chat_model": chat_model}
         asked, notes = paper_studies(names or [], scale, **options, trials=trials, seed=seed)
+        if scale == "smoke":
+            notes.append("smoke tries out the machinery; its texts and sizes are too small for the claims")
         for note in notes:
             print(f"wordsway: note: {printable(note)}", file=sys.stderr)
         _carry_out(asked, out, engine, workers, scheduler, as_json=as_json)

@@ -113,27 +113,32 @@ def watching(studies: "Sequence[Study]", quiet: bool) -> Iterator[LiveWatcher]:
 
 
 def show_claims(found: "Sequence[Verdict]") -> None:
+    """A line for each claim, and under it one for each of its groups."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.text import Text
 
     from wordsway.reproduction import figure, interval
 
-    console = Console()
-    table = Table(box=None, padding=(0, 1))
-    for heading in ("claim", "", "predicted", "holds if", "measured", "95% interval", "verdict"):
-        table.add_column(heading, justify="right" if heading in ("predicted", "measured") else "left", overflow="fold")
+    console = Console(highlight=False)
     colours = {"holds": "green", "does not hold": "red"}
+    width = max(len(each.group) for each in found)
     last = ""
     for each in found:
-        says = f"{each.study} {each.panel}: {each.says} [{each.source}]"
-        verdict = each.verdict + (f" ({each.note})" if each.note else "")
-        row = (each.group, figure(each.predicted), each.wanted, figure(each.measured), interval(each), verdict)
-        style = colours.get(each.verdict, "dim")
-        table.add_row(_plain("" if says == last else says), *(_plain(cell) for cell in row[:-1]), _plain(row[-1], style))
-        last = says
-    console.print(table)
+        says = f"{each.study} {each.panel}: {each.says}"
+        if says != last:
+            predicted = "" if each.predicted is None else f"predicted {figure(each.predicted)}, "
+            console.print(_plain(says), soft_wrap=True)
+            console.print(_plain(f"    {each.source}; {predicted}holds if {each.wanted}", "dim"), soft_wrap=True)
+            last = says
+        ends = f"[{interval(each)}]" if each.low is not None else ""
+        number = figure(each.measured) or "-"
+        line = Text(f"    {each.group:{width}}  {number:>8}  {ends:22}  ")
+        line.append(each.verdict, colours.get(each.verdict, "yellow"))
+        line.append(f" ({printable(each.note)})" if each.note else "")
+        console.print(line, soft_wrap=True)
     counts = {name: sum(each.verdict == name for each in found) for name in ("holds", "does not hold", "not tested")}
-    console.print(", ".join(f"{count} {name}" for name, count in counts.items()), highlight=False)
+    shown = {"holds": "hold", "does not hold": "do not hold", "not tested": "not tested"}
+    console.print("claims: " + ", ".join(f"{count} {shown[name]}" for name, count in counts.items()))
 
 
 def show_differences(found: "Differences") -> None:

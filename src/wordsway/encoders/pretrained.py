@@ -6,7 +6,7 @@ as its input, so for k below the last one the model is stopped there.
 
 import inspect
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -73,24 +73,19 @@ class PretrainedEncoder(Encoder):
         name = self.tokenizer.pad_token
         if name is None:
             raise InputError(f"the tokenizer of {self.name} has no padding token, so its texts cannot be padded")
-        for pieces in self.tokenize(texts):
-            missing = length - len(pieces.ids)
-            if missing < 0:
-                raise InputError(f"a text has {len(pieces.ids)} tokens, more than the {length} it is padded to")
-            more = Pieces(
-                text=pieces.text,
-                ids=pieces.ids + (self.pad,) * missing,
-                tokens=pieces.tokens + (name,) * missing,
-                word_ids=pieces.word_ids + (None,) * missing,
-                special=pieces.special + (True,) * missing,
-                offsets=pieces.offsets + ((0, 0),) * missing,
-                full_length=None,
-                unknown=pieces.unknown,
-            )
-            mask = torch.zeros(1, length, dtype=torch.int64, device=self.device)
-            mask[0, : len(pieces.ids)] = 1
-            X = self.hidden(0, mask, input_ids=torch.tensor([more.ids], device=self.device))[0]
-            yield self.as_tokens(more, X.to("cpu", torch.float32), {"layer": 0, "padded_to": length})
+        pieces = self.tokenize(texts)
+        longest = max((len(part.ids) for part in pieces), default=0)
+        if longest > length:
+            raise InputError(f"a text has {longest} tokens, more than the {length} it is padded to")
+        size = max(1, self.batch_tokens // length)
+        for start in range(0, len(pieces), size):
+            group = [_with_padding(part, length, self.pad, name) for part in pieces[start : start + size]]
+            mask = torch.zeros(len(group), length, dtype=torch.int64)
+            for row, part in zip(mask, pieces[start : start + size], strict=True):
+                row[: len(part.ids)] = 1
+            ids = torch.tensor([part.ids for part in group], device=self.device)
+            for part, X in zip(group, self.hidden(0, mask.to(self.device), input_ids=ids), strict=True):
+                yield self.as_tokens(part, X.to("cpu", torch.float32), {"layer": 0, "padded_to": length})
 
     def as_tokens(self, pieces: Pieces, X: Float[Tensor, "n d"], place: dict[str, Any]) -> Tokens:
         """Raw rows with their words; `place` says which rows of the model they are."""
@@ -231,6 +226,18 @@ class PretrainedEncoder(Encoder):
             if isinstance(module, torch.nn.Embedding) and "position" in name and module.padding_idx is not None:
                 limits.append(module.num_embeddings - module.padding_idx - 1)  # positions start after the padding's
         return min(limits, default=None)
+
+
+def _with_padding(pieces: Pieces, length: int, pad: int, name: str) -> Pieces:
+    more = length - len(pieces.ids)
+    return replace(
+        pieces,
+        ids=pieces.ids + (pad,) * more,
+        tokens=pieces.tokens + (name,) * more,
+        word_ids=pieces.word_ids + (None,) * more,
+        special=pieces.special + (True,) * more,
+        offsets=pieces.offsets + ((0, 0),) * more,
+    )
 
 
 def stop_here(module: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
