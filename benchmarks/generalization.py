@@ -26,10 +26,11 @@ import torch
 from torch import Tensor
 
 import wordsway as ws
-from wordsway.curves import fit_exponent
+from wordsway.claims import fit_exponent
+from wordsway.figures import save_figure
 from wordsway.flips import FlipPoint, summarize
 from wordsway.maps.base import FeatureMap, moved
-from wordsway.plots import plot_flips, save_figure
+from wordsway.plots import plot_flips
 from wordsway.tasks import RealTask
 
 SIZES = (100, 700, 1300)

@@ -30,7 +30,11 @@ if TYPE_CHECKING:
     from wordsway.prompts import PromptChange, compare_prompts
     from wordsway.replacements import Substitutions, substitutions
     from wordsway.result import Sensitivity, load_result
+    from wordsway.runner import run
     from wordsway.sensitivity import change, word_sensitivity
+    from wordsway.study import Panel, Study
+    from wordsway.study_files import find_study, load_study
+    from wordsway.tables import Table
     from wordsway.tasks import labelled_tokens
     from wordsway.tokens import Tokens, normalize_rows, synthetic_tokens
 
@@ -47,6 +51,7 @@ _HOMES = {
     "InputError": "errors",
     "LabelledTexts": "datasets",
     "LayerProfile": "layer_profiles",
+    "Panel": "study",
     "PlainMap": "maps.base",
     "PretrainedMap": "pretrained.map",
     "PromptChange": "prompts",
@@ -54,9 +59,11 @@ _HOMES = {
     "RandomFeatures": "maps.random_features",
     "RankWarning": "errors",
     "Sensitivity": "result",
+    "Study": "study",
     "Substitution": "comparison",
     "Substitutions": "replacements",
     "SyntheticEncoder": "encoders.synthetic",
+    "Table": "tables",
     "TextWarning": "errors",
     "Tokens": "tokens",
     "TooLargeError": "errors",
@@ -67,14 +74,17 @@ _HOMES = {
     "compare_prompts": "prompts",
     "curve": "curves",
     "encode": "encoders.encode",
+    "find_study": "study_files",
     "generalize": "flips",
     "labelled_tokens": "tasks",
     "layer_profile": "layer_profiles",
     "load_result": "result",
+    "load_study": "study_files",
     "load_texts": "datasets",
     "named_map": "maps.named",
     "normalize_rows": "tokens",
     "random_words": "encoders.vocabulary",
+    "run": "runner",
     "substitution": "comparison",
     "substitutions": "replacements",
     "synthetic_tokens": "tokens",
@@ -94,6 +104,7 @@ __all__ = [
     "InputError",
     "LabelledTexts",
     "LayerProfile",
+    "Panel",
     "PlainMap",
     "PretrainedMap",
     "PromptChange",
@@ -101,9 +112,11 @@ __all__ = [
     "RandomFeatures",
     "RankWarning",
     "Sensitivity",
+    "Study",
     "Substitution",
     "Substitutions",
     "SyntheticEncoder",
+    "Table",
     "TextWarning",
     "Tokens",
     "TooLargeError",
@@ -114,14 +127,17 @@ __all__ = [
     "compare_prompts",
     "curve",
     "encode",
+    "find_study",
     "generalize",
     "labelled_tokens",
     "layer_profile",
     "load_result",
+    "load_study",
     "load_texts",
     "named_map",
     "normalize_rows",
     "random_words",
+    "run",
     "substitution",
     "substitutions",
     "synthetic_tokens",

@@ -1,7 +1,7 @@
 """Claims: a number that theory or a figure predicts, the number measured with its interval, and whether they agree.
 
-A claim picks rows of a panel's table (`where`), takes a value of each (`of`, divided by the column `by` where given), and
-makes one number of them:
+A claim picks rows of a panel's table (`where`), takes a value of each (`of`, divided by the column `by` where given),
+and makes one number of them:
 
 exponent    slope of log value against log `over`
 mean        of the values
@@ -10,8 +10,8 @@ share       of the values that are below `below`
 ratio       geometric mean of value / value of the row that pairs with it under `against`
 difference  mean of value - value of the row that pairs with it under `against`
 
-Intervals are 95%: Student's t, for shares Clopper and Pearson's. A claim holds if its interval lies within `at_least` and
-`at_most`, does not if the interval lies outside; if the two overlap, or there are too few rows, it was not tested.
+Intervals are 95%: Student's t, for shares Clopper and Pearson's. A claim holds if its interval lies within `at_least`
+and `at_most`, does not if the interval lies outside; if the two overlap, or there are too few rows, it was not tested.
 """
 
 import math
@@ -75,7 +75,8 @@ class Claim:
             value = table.get(name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
                 raise InputError(f"{name} of a claim must be a number, got {value!r}")
-        return Claim(**{k: tuple(v) if k in ("pair", "each") else v for k, v in table.items()})
+        values: dict[str, Any] = {k: tuple(v) if k in ("pair", "each") else v for k, v in table.items()}
+        return Claim(**values)
 
     def to_dict(self) -> dict[str, Any]:
         empty: tuple[Any, ...] = (None, {}, ())

@@ -3,21 +3,20 @@
 import json
 import math
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from wordsway import theory
-from wordsway.encoders.encode import encode
-from wordsway.errors import InputError, TextWarning
+from wordsway.claims import fit_exponent
+from wordsway.errors import InputError
 from wordsway.files import write_text
 from wordsway.maps.named import named_map
-from wordsway.runlog import RunLog, write_table
-from wordsway.seeds import stream
-from wordsway.sensitivity import word_sensitivity
-from wordsway.tokens import Tokens, check_size, synthetic_tokens
+from wordsway.runner import Strict, run
+from wordsway.study import Study
+from wordsway.tables import write_rows
+from wordsway.tokens import check_size
 
 
 @dataclass(frozen=True)
@@ -56,6 +55,14 @@ class CurvePlan:
             raise InputError(f"depth={self.depth} is for drf, which is not among the maps")
         if self.token is not None and not 0 <= self.token < min(self.n):
             raise InputError(f"token {self.token} is out of range for the shortest text, n={min(self.n)}")
+
+    def study(self) -> Study:
+        """The same as a study with one panel."""
+        grid: dict[str, Any] = {"map": list(self.maps), "n": list(self.n), "d": list(self.d), "seed": self.seed}
+        grid |= {"trials": self.trials} | ({} if self.depth is None else {"depth": self.depth})
+        if self.data is not None:
+            grid |= {"encoder": self.encoder, "data": self.data, "layer": self.layer}
+        return Study("curve", {**grid, "token": "word" if self.token is None else self.token})
 
     def cells(self) -> Iterator[tuple[str, int, int, int]]:
         for map in self.maps:
@@ -130,68 +137,22 @@ def curve(
     plan: CurvePlan,
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int, str], None] | None = None,
+    engine: str = "inline",
+    workers: int | None = None,
 ) -> Curve:
-    """Measure a plan. With `out`, every cell is written to out/cells.csv as soon as it is known, and cells that are
-    there already are not measured again, so a run that was stopped goes on where it was. `progress` gets (done,
-    all, next)."""
-    log = RunLog(Path(out), plan, Cell, "cells.csv", "curve") if out is not None else None
-    known = {(cell.map, cell.d, cell.n, cell.trial): cell for cell in log.read()} if log else {}
-    wanted = list(plan.cells())
-    texts = _texts(plan) if plan.data is not None and any(key not in known for key in wanted) else None
-    found: list[Cell] = []
-    for done, key in enumerate(wanted):
-        if progress:
-            progress(done, len(wanted), f"{key[0]} d={key[1]} n={key[2]}")
-        cell = known.get(key)
-        if cell is None:
-            cell = _measure(plan, texts, *key)
-            if log:
-                log.append([cell])
-        found.append(cell)
-    if progress:
-        progress(len(wanted), len(wanted), "")
+    """Measure a plan. With `out`, every cell is kept in that folder as soon as it is known, and cells that are there
+    already are not measured again, so a run that was stopped goes on where it was. `progress` gets (done, all, next);
+    `engine` is one of `run`."""
+    rows = run(plan.study(), out, engine, workers=workers, retry_failed=True, watcher=Strict(progress)).rows
+    by_key = {(row["map"], row["d"], row["n"], row["trial"]): row for row in rows}
+    taken = [f.name for f in fields(Cell)]
+    found = [Cell(**{name: by_key[key][name] for name in taken}) for key in plan.cells()]
     result = Curve(plan, tuple(found), tuple(_points(plan, found)), tuple(_fits(plan, found)))
-    if log:
-        write_table(log.folder / "curve.csv", Point, result.points)
-        write_text(log.folder / "fits.json", json.dumps([asdict(fit) for fit in result.fits], indent=1) + "\n")
+    if out is not None:
+        write_rows(Path(out) / "cells.csv", result.cells)
+        write_rows(Path(out) / "curve.csv", result.points)
+        write_text(Path(out) / "fits.json", json.dumps([asdict(fit) for fit in result.fits], indent=1) + "\n")
     return result
-
-
-def _texts(plan: CurvePlan) -> list[Tokens]:
-    """A text for each trial, long enough for the largest n."""
-    from wordsway.datasets import ShortageError, load_texts
-
-    assert plan.data is not None
-    count, longest = plan.trials, max(plan.n)
-    options: dict[str, Any] = {"at_least": longest, "shorter_than": None, "balance": False, "encoder": plan.encoder}
-    try:
-        data = load_texts(plan.data, count=count, seed=plan.seed, **options)
-    except ShortageError as error:
-        raise InputError(
-            f"{plan.data!r} has {error.found} texts of at least n={longest} tokens, but {count} trials need {count}; "
-            "use a smaller n, fewer trials or longer texts"
-        ) from None
-    # What a text has beyond the largest n is not looked at in any cell, so cropping loses nothing that is measured.
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "kept only|cropped", TextWarning)
-        texts = encode(list(data.texts), plan.encoder, layer=plan.layer, max_tokens=longest)
-    if max(plan.d) > texts[0].X.shape[1]:
-        raise InputError(f"d={max(plan.d)} is more than the {texts[0].X.shape[1]} coordinates of {plan.encoder}")
-    return texts
-
-
-def _measure(plan: CurvePlan, texts: Sequence[Tokens] | None, map: str, d: int, n: int, trial: int) -> Cell:
-    key = (plan.seed, "curve", d, n, trial)
-    token = plan.token or 0
-    if texts is None:
-        X: Any = synthetic_tokens(n, d, stream(*key, "text"))
-    else:
-        X = texts[trial][:n].first_dims(d)
-        token = int((~X.special).nonzero()[0]) if plan.token is None else plan.token
-    phi = named_map(map, n, d, stream(*key, "weights"), depth=plan.depth if map == "drf" else None)
-    r = word_sensitivity(phi, X, token, seed=plan.seed)
-    assert r.random is not None
-    return Cell(map, d, n, trial, r.lower, r.upper, r.random.mean, r.evaluations, r.seconds)
 
 
 def _groups(cells: Iterable[Cell], *names: str) -> Iterator[list[Cell]]:
@@ -239,17 +200,3 @@ def _predict(plan: CurvePlan, map: str, n: int, d: int) -> float | None:
     """The law of random features depends on the rows' norms alone; the prediction for attention is for independent
     rows, which those of a real text are not."""
     return theory.predict(map, n, d) if plan.data is None or map in ("rf", "drf") else None
-
-
-def fit_exponent(n: Sequence[int], values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-    """The slope of log(values) against log(n), with its 95% interval from Student's t; None where it is not
-    determined."""
-    if len(set(n)) < 2 or min(values) <= 0:
-        return None, None, None
-    from scipy.stats import linregress, t
-
-    fit: Any = linregress([math.log(k) for k in n], [math.log(v) for v in values])
-    if len(n) < 3:
-        return float(fit.slope), None, None
-    half = float(t.ppf(0.975, len(n) - 2)) * float(fit.stderr)
-    return float(fit.slope), float(fit.slope) - half, float(fit.slope) + half

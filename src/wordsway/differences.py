@@ -12,7 +12,13 @@ from wordsway.tables import Table
 
 Row = Mapping[str, Any]
 _WITHIN = ("training", "objective", "penalty", "layer")  # what tells the rows of one cell apart
-_FIRST = {"sensitivity": "lower", "flips": "err", "layers": "attracting", "attention": "largest_change", "prompts": "kl"}
+_FIRST = {
+    "sensitivity": "lower",
+    "flips": "err",
+    "layers": "attracting",
+    "attention": "largest_change",
+    "prompts": "kl",
+}
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ def compare_tables(first: Table, second: Table, column: str | None = None) -> Di
     """Match the cells of two tables by all that identifies them but seed and trial, and compare a column's means."""
     if not first.rows or not second.rows:
         raise InputError("one of the runs has no results yet, so there is nothing to compare")
-    names = _identity([*first.rows, *second.rows])
+    names = ["study", "panel", *_identity([*first.rows, *second.rows])]
     settings = {}
     for name in [*names, "seed"]:
         values = [{repr(row.get(name)) for row in table.rows} for table in (first, second)]
@@ -60,7 +66,7 @@ def compare_tables(first: Table, second: Table, column: str | None = None) -> Di
     shared = [key for key in groups[0] if key in groups[1]]
     if not shared:
         raise InputError("the two runs have no cell in common")
-    varied = [k for k, _ in enumerate(names) if len({repr(key[0][k]) for key in shared}) > 1]
+    varied = _telling(names, [key[0] for key in shared])
     found = []
     for key in shared:
         values, name = key
@@ -73,9 +79,9 @@ def cell_means(table: Table, column: str | None = None) -> list[tuple[dict[str, 
     """For every cell: what tells it from the others, a column's name, its mean over trials, and their number."""
     if not table.rows:
         return []
-    names = ["panel", *_identity(table.rows)]
+    names = ["study", "panel", *_identity(table.rows)]
     groups = _groups(table.rows, names, column)
-    varied = [k for k, _ in enumerate(names) if len({repr(key[0][k]) for key in groups}) > 1]
+    varied = _telling(names, [key[0] for key in groups])
     return [
         ({names[k]: values[k] for k in varied}, name, mean_interval(list(trials.values())), len(trials))
         for (values, name), trials in groups.items()
@@ -86,6 +92,12 @@ def _identity(rows: Iterable[Row]) -> list[str]:
     """Columns that say which cell a row belongs to."""
     fields = {name for kind in KINDS.values() for name in kind.__dataclass_fields__} - {"trial", "seed"}
     return [n for n in dict.fromkeys(n for row in rows for n in row) if n in fields or n in (*_WITHIN, "measure")]
+
+
+def _telling(names: Sequence[str], values: Sequence[Sequence[Any]]) -> list[int]:
+    """Which columns tell cells apart: those of several values. Whole texts do not fit into a table."""
+    several = [k for k in range(len(names)) if len({repr(each[k]) for each in values}) > 1]
+    return [k for k in several if not any(isinstance(each[k], str) and len(each[k]) > 40 for each in values)]
 
 
 def _groups(rows: Iterable[Row], names: Sequence[str], column: str | None) -> dict[tuple[Any, str], dict[Any, float]]:

@@ -1,7 +1,7 @@
 """Where cells run: in this process, in processes of this machine, or on a Dask cluster.
 
-An engine takes jobs and yields (job, report) as they finish, in any order. Closing it stops what is running. All give the
-same reports, since a cell draws its own randomness and runs on one thread.
+An engine takes jobs and yields (job, report) as they finish, in any order. Closing it stops what is running. All give
+the same reports, since a cell draws its own randomness and runs on one thread.
 """
 
 import os
@@ -9,7 +9,7 @@ import signal
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
@@ -25,6 +25,7 @@ _SHARE = 0.85  # of the memory that is available when a run begins
 _TRIES = 2  # times that a cell may take its process down
 _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 Started = Callable[[Job], None]
+Reports = Generator[tuple[Job, Report], None, None]
 
 
 def cores() -> int:
@@ -38,7 +39,7 @@ class Engine(ABC):
     workers: int = 1
 
     @abstractmethod
-    def run(self, jobs: Sequence[Job], started: Started) -> Iterator[tuple[Job, Report]]:
+    def run(self, jobs: Sequence[Job], started: Started) -> Reports:
         """Carry out jobs; `started` hears of each when it is handed out."""
 
 
@@ -64,7 +65,7 @@ def make_engine(name: str, workers: int | None = None, scheduler: str | None = N
 class Inline(Engine):
     """One cell after the other, here."""
 
-    def run(self, jobs: Sequence[Job], started: Started) -> Iterator[tuple[Job, Report]]:
+    def run(self, jobs: Sequence[Job], started: Started) -> Reports:
         for job in jobs:
             started(job)
             refused = _too_large(job, available_bytes(), "this machine")
@@ -78,7 +79,7 @@ class Processes(Engine):
     def __init__(self, workers: int) -> None:
         self.workers = workers
 
-    def run(self, jobs: Sequence[Job], started: Started) -> Iterator[tuple[Job, Report]]:
+    def run(self, jobs: Sequence[Job], started: Started) -> Reports:
         budget = _SHARE * available_bytes()
         waiting, suspects = deque(jobs), deque[Job]()
         deaths: dict[str, int] = {}
@@ -135,8 +136,14 @@ def _new_pool(workers: int) -> ProcessPoolExecutor:
     try:
         context = multiprocessing.get_context("spawn")
         pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin)
-        for _ in range(workers):  # all are started now, under these settings
-            pool.submit(_nothing)
+        first, *_ = [pool.submit(_nothing) for _ in range(workers)]  # all are started now, under these settings
+        try:
+            first.result()
+        except BrokenProcessPool:
+            raise InputError(
+                "worker processes cannot start; in a script of your own, call run below `if __name__ == '__main__':`, "
+                'or use engine="inline"'
+            ) from None
         return pool
     finally:
         for name, value in before.items():
@@ -188,36 +195,33 @@ class Dask(Engine):
     def __init__(self, workers: int, scheduler: str | None = None) -> None:
         self.workers, self.scheduler = workers, scheduler
 
-    def run(self, jobs: Sequence[Job], started: Started) -> Iterator[tuple[Job, Report]]:
+    def run(self, jobs: Sequence[Job], started: Started) -> Reports:
         try:
-            from distributed import Client, LocalCluster, as_completed
+            import distributed
         except ImportError:
             raise InputError("the engine dask needs distributed: pip install 'wordsway[dask]'") from None
         cluster: Any = None
         if self.scheduler is None:
-            cluster = LocalCluster(
-                n_workers=self.workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
-            )
+            options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+            cluster = distributed.LocalCluster(n_workers=self.workers, processes=True, **options)
         try:
-            client = _client(Client, cluster or self.scheduler)
+            client = _client(distributed.Client, cluster or self.scheduler)
             try:
-                yield from self._run(client, as_completed, jobs, started)
+                yield from self._run(client, distributed.as_completed, jobs, started)
             finally:
                 client.close()
         finally:
             if cluster is not None:
                 cluster.close()
 
-    def _run(
-        self, client: Any, as_completed: Any, jobs: Sequence[Job], started: Started
-    ) -> Iterator[tuple[Job, Report]]:
+    def _run(self, client: Any, as_completed: Any, jobs: Sequence[Job], started: Started) -> Reports:
         limit = self._check_workers(client)
         waiting = deque(jobs)
         running: dict[str, Job] = {}
         finished = as_completed(loop=client.loop, raise_errors=False)
         serial = f"{os.getpid()}-{os.urandom(4).hex()}"  # another driver of this scheduler has tasks of its own
 
-        def hand_out() -> Iterator[tuple[Job, Report]]:
+        def hand_out() -> Reports:
             while waiting and len(running) < 2 * self.workers:
                 job = waiting.popleft()
                 refused = _too_large(job, limit, "the smallest worker")
@@ -254,8 +258,8 @@ class Dask(Engine):
         several = [worker for worker in workers if worker["nthreads"] != 1]
         if several:
             raise InputError(
-                f"{len(several)} of {len(workers)} Dask workers have more than one thread, and cells that share a process "
-                "share its memory and time; start them with --nthreads 1 (and --nworkers for more of them)"
+                f"{len(several)} of {len(workers)} Dask workers have more than one thread, and cells that share a "
+                "process share its memory and time; start them with --nthreads 1 (and --nworkers for more of them)"
             )
         self.workers = len(workers)
         return min(float(worker["memory_limit"] or float("inf")) for worker in workers)

@@ -1,7 +1,10 @@
 """A study's results as one figure in the paper's layout: every panel in its place, drawn by what it measures."""
 
+import os
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway.drawing import BLUE, GREY, ORANGE, heat, lines, plain
@@ -34,12 +37,26 @@ def draw_study(study: Study, table: Table, arrays: Arrays) -> "Figure":
     figure = Figure(figsize=(max(widths), sum(heights) + 0.5), layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(plain(study.title or study.name), x=0.01, ha="left", fontweight="bold", fontsize=12)
+    figure.supxlabel(plain(_settings(study)), x=0.995, ha="right", fontsize=7.5, color=GREY)
     bands: Any = figure.subfigures(len(study.layout), 1, squeeze=False, height_ratios=heights)[:, 0]
     for band, row in zip(bands, study.layout, strict=True):
         places: Any = band.subfigures(1, len(row), squeeze=False, width_ratios=[_width(panels[each]) for each in row])
         for place, each in zip(places[0], row, strict=True):
             _draw_panel(place, panels[each], table.of(study.name, each), arrays)
     return figure
+
+
+def _settings(study: Study) -> str:
+    """What all panels that were run have in common, in a line: models, data, padding, trials, seed."""
+    parts = []
+    panels = [panel for panel in study.panels if panel.skip is None]
+    for names in (("encoder", "model"), ("data",), ("padding",), ("seed",)):
+        values = dict.fromkeys(str(p.values[name]) for p in panels for name in names if name in p.values)
+        if "synthetic" in values and names in (("data",), ("padding",)):
+            continue
+        parts += [f"{names[0]} {', '.join(values)}"] if values else []
+    trials = dict.fromkeys(str(panel.trials) for panel in panels if panel.trials > 1)
+    return "; ".join([*parts, *([f"{' or '.join(trials)} trials"] if trials else [])])
 
 
 def _width(panel: Panel) -> float:
@@ -73,6 +90,14 @@ def _draw_panel(place: "SubFigure", panel: Panel, rows: Sequence[Row], arrays: A
         _draw_curves(place.subplots(), panel, rows)
 
 
+def save_figure(figure: "Figure", folder: str | os.PathLike[str], name: str) -> list[Path]:
+    """Write a figure as PNG, PDF and SVG; returns the paths."""
+    paths = [Path(folder) / f"{name}.{kind}" for kind in ("png", "pdf", "svg")]
+    for path in paths:
+        figure.savefig(path, dpi=160)
+    return paths
+
+
 def mean_sd(values: Sequence[float]) -> tuple[float, float]:
     mean = sum(values) / len(values)
     square = sum((value - mean) ** 2 for value in values)
@@ -94,10 +119,14 @@ def _draw_curves(axes: "Axes", panel: Panel, rows: Sequence[Row]) -> None:
         colour, marker = COLOURS[k % len(COLOURS)], _MARKERS[k % len(_MARKERS)]
         places = sorted(by_x)
         stats = [mean_sd([row["lower"] for row in by_x[place]]) for place in places]
-        label = ", ".join(f"{_short(name)}={value}" for name, value in zip(series, values, strict=True) if value is not None)
+        label = ", ".join(
+            f"{_short(name)}={value}" for name, value in zip(series, values, strict=True) if value is not None
+        )
         low, high = [m - s for m, s in stats], [m + s for m, s in stats]
         axes.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0)
-        axes.plot(places, [m for m, _ in stats], color=colour, marker=marker, markersize=4.5, label=plain(label) or None)
+        axes.plot(
+            places, [m for m, _ in stats], color=colour, marker=marker, markersize=4.5, label=plain(label) or None
+        )
         theory = [(place, by_x[place][0].get("predicted")) for place in places]
         if all(value is not None for _, value in theory):
             axes.plot(*zip(*theory, strict=True), color="#333333", linestyle=(0, (1, 2)), linewidth=1.3, zorder=3)
@@ -106,15 +135,14 @@ def _draw_curves(axes: "Axes", panel: Panel, rows: Sequence[Row]) -> None:
         axes.plot([], [], color="#333333", linestyle=(0, (1, 2)), linewidth=1.3, label="prediction")
     ticks = sorted({row[x] for row in rows})
     if len(ticks) <= 8:
-        close = [a for a, b in zip(ticks, ticks[1:], strict=False) if b - a < 0.05 * (ticks[-1] - ticks[0])]
+        close = [a for a, b in pairwise(ticks) if b - a < 0.05 * (ticks[-1] - ticks[0])]
         axes.set_xticks([tick for tick in ticks if tick not in close])
     axes.set_xlabel(_NAMES.get(x, x))
     axes.set_ylabel("word sensitivity S")
     axes.set_title(plain(panel.title or panel.id), loc="left", fontsize=10)
     axes.grid(True, color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    if min(row["lower"] for row in rows) > 0 and axes.get_ylim()[0] < 0.5 * axes.get_ylim()[1]:
-        axes.set_ylim(bottom=0)
+    axes.set_ylim(bottom=0)
     if axes.get_legend_handles_labels()[1]:
         axes.legend(frameon=False, fontsize=8.5)
 
@@ -136,9 +164,7 @@ def _draw_flips(place: "SubFigure", panel: Panel, rows: Sequence[Row]) -> None:
     place.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
 
 
-def draw_flips(
-    grid: Any, rows: Sequence[Row], trainings: Sequence[str], columns: Sequence[Mapping[str, Any]]
-) -> None:
+def draw_flips(grid: Any, rows: Sequence[Row], trainings: Sequence[str], columns: Sequence[Mapping[str, Any]]) -> None:
     """Points on a grid of axes. What lies on the black curve cannot follow the flip; the grey area is below half of it.
     Points above the frame are drawn at its edge with an arrow. Colours are training sizes or, where there is one size,
     penalties."""
@@ -148,7 +174,6 @@ def draw_flips(
     shades: list[Any] = sizes if shade == "train_size" else [*dict.fromkeys(row["penalty"] for row in rows)]
     kinds = list(dict.fromkeys((row["objective"], None if shade == "penalty" else row["penalty"]) for row in rows))
     right = max(2.1, 1.05 * max(row["gamma"] for row in rows))
-    above = any(row["err"] > TOP for row in rows)
     for training, line in zip(trainings, grid, strict=True):
         for column, axes in zip(columns, line, strict=True):
             _draw_bound(axes, right)
@@ -161,8 +186,7 @@ def draw_flips(
                     _scatter(axes, points, COLOURS[k % len(COLOURS)], _AIMS[objective], label)
             axes.set(xlim=(-0.03 * right, right), ylim=(-0.03 * TOP, 1.04 * TOP))
             axes.spines[["top", "right"]].set_visible(False)
-            if above:
-                axes.scatter([], [], marker="$\u2191$", color="#555555", label="above the frame")
+            axes.scatter([], [], marker="$\u2191$", color="#555555", label="above the frame")
         line[0].set_ylabel(f"Err, {_TRAININGS[training]}")
     for axes in grid[-1]:
         axes.set_xlabel("gamma: told apart before")

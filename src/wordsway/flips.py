@@ -3,19 +3,18 @@
 import math
 import os
 import statistics
-import warnings
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from wordsway.errors import InputError, RankWarning, SpanError
-from wordsway.generalization import TRAININGS, Flip, Generalization
+from wordsway.errors import InputError
+from wordsway.generalization import TRAININGS
 from wordsway.maps.named import named_map
 from wordsway.objectives import AIMS
-from wordsway.runlog import RunLog, write_table
-from wordsway.seeds import stream
-from wordsway.tasks import GaussianTask, RealTask, Task
+from wordsway.runner import Strict, run
+from wordsway.study import Study
+from wordsway.tables import write_rows
 from wordsway.tokens import check_size, check_tokens
 
 _UNDEFINED = (
@@ -95,6 +94,20 @@ class FlipPlan:
             raise InputError(f"depth={self.depth} is for drf, which is not among the maps")
         if self.token is not None:
             check_tokens([self.token], min(self.n))
+
+    def study(self, device: str = "cpu") -> Study:
+        """The same as a study with one panel."""
+        lists: dict[str, Any] = {"map": self.maps, "n": self.n, "train_size": self.train_sizes}
+        lists |= {} if self.d == (None,) else {"d": self.d}
+        asked = {"trainings": self.trainings, "objectives": self.objectives, "penalties": self.penalties}
+        single: dict[str, Any] = {"trials": self.trials, "seed": self.seed, "device": device, "at_least": max(self.n)}
+        single |= {} if self.depth is None else {"depth": self.depth}
+        if self.data is not None:
+            single |= {"encoder": self.encoder, "data": self.data, "layer": self.layer}
+            single |= {} if self.shorter_than is None else {"shorter_than": self.shorter_than}
+        grid = {name: list(values) for name, values in {**lists, **asked}.items()}
+        token = "word" if self.token is None else self.token
+        return Study("generalize", {"measure": "flips", **grid, **single, "token": token})
 
     def cells(self) -> Iterator[Key]:
         for trial in range(self.trials):  # outermost, as all cells of a trial share its texts
@@ -197,111 +210,34 @@ def generalize(
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int, str], None] | None = None,
     device: str = "cpu",
+    engine: str = "inline",
+    workers: int | None = None,
 ) -> Flips:
-    """Run a plan. With `out`, the flips of a cell are written to out/points.csv as soon as they are known, and cells
-    that are there already are not run again, so a run that was stopped goes on where it was. `progress` gets (done,
-    all, next)."""
-    log = RunLog(Path(out), plan, FlipPoint, "points.csv", "run") if out is not None else None
-    wanted = list(plan.cells())
-    known = _whole_cells(log, plan, set(wanted)) if log else {}
-    tasks = _Tasks(plan)
-    found: list[FlipPoint] = []
-    for done, key in enumerate(wanted):
-        map, _, n, size, trial = key
-        if progress:
-            progress(done, len(wanted), f"{map} n={n} N={size} trial {trial + 1}")
-        points = known.get(key)
-        if points is None:
-            points = _run(plan, tasks.of(trial), key, device)
-            if log:
-                log.append(points)
-        found += points
-    if progress:
-        progress(len(wanted), len(wanted), "")
+    """Run a plan. With `out`, the flips of a cell are kept in that folder as soon as they are known, and cells that are
+    there already are not run again, so a run that was stopped goes on where it was. `progress` gets (done, all, next);
+    `engine` is one of `run`."""
+    rows = run(plan.study(device), out, engine, workers=workers, retry_failed=True, watcher=Strict(progress)).rows
+    by_cell: dict[Key, list[FlipPoint]] = {}
+    for row in rows:
+        by_cell.setdefault((row["map"], row["d"], row["n"], row["train_size"], row["trial"]), []).append(_point(row))
+    width = 384 if plan.data is None else None  # where the plan leaves d open
+    found = [p for map, d, n, size, trial in plan.cells() for p in by_cell[map, d or width, n, size, trial]]
     defined = [point for point in found if not math.isnan(point.err)]
     if not defined:
         raise InputError(f"no flip of this plan is defined: {_UNDEFINED}")
     result = Flips(plan, tuple(defined), tuple(summarize(defined)), len(found) - len(defined))
-    if log:
-        write_table(log.folder / "summary.csv", FlipGroup, result.groups)
+    if out is not None:
+        write_rows(Path(out) / "points.csv", found)
+        write_rows(Path(out) / "summary.csv", result.groups)
     return result
 
 
-def _whole_cells(log: RunLog[FlipPoint], plan: FlipPlan, wanted: Container[Key]) -> dict[Key, list[FlipPoint]]:
-    """Cells that are there with all their flips. A cell that was cut short is run again, whole: on a map that
-    remembers, later flips depend on earlier ones."""
-    widths = {d: d for d in plan.d if d is not None}
-    cells: dict[Key, list[FlipPoint]] = {}
-    for point in log.read():
-        key = (point.map, widths.get(point.d), point.n, point.train_size, point.trial)
-        cells.setdefault(key, []).append(point)
-    asked = plan.questions()
-    whole = {
-        key: points
-        for key, points in cells.items()
-        if [(p.training, p.objective, p.penalty) for p in points] == asked and key in wanted
-    }
-    if len(whole) < len(cells):
-        log.replace([point for points in whole.values() for point in points])
-    return whole
-
-
-class _Tasks:
-    """The texts of a trial; only those of the last one are kept."""
-
-    def __init__(self, plan: FlipPlan) -> None:
-        self.plan = plan
-        self._last: tuple[int, Task] | None = None
-
-    def of(self, trial: int) -> Task:
-        plan = self.plan
-        if self._last is None or self._last[0] != trial:
-            self._last = None  # two at once would take twice the memory
-            key = (plan.seed, "generalize", trial)
-            task = GaussianTask(key) if plan.data is None else self._load(plan.data, stream(*key))
-            self._last = (trial, task)
-        return self._last[1]
-
-    def _load(self, data: str, seed: int) -> Task:
-        plan = self.plan
-        sizes = max(plan.train_sizes), max(plan.n)
-        return RealTask.load(data, *sizes, seed, plan.encoder, plan.layer, plan.shorter_than)
-
-
-def _run(plan: FlipPlan, task: Task, key: Key, device: str) -> list[FlipPoint]:
-    map, width, n, size, trial = key
-    X, y = task.texts(size + 1, n, width)
-    d = X.shape[2]
-    weights = stream(plan.seed, "generalize", d, n, trial, "weights")
-    phi = named_map(map, n, d, weights, depth=plan.depth if map == "drf" else None, device=device)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RankWarning)  # the rank and the residual are in the table
-        learner = Generalization(phi, X[1:], y[1:], device=device)
-    token = task.token if plan.token is None else plan.token
-    cell = {"map": map, "d": d, "n": n, "train_size": size, "trial": trial}
-    points = []
-    for training, objective, penalty in plan.questions():
-        question: dict[str, Any] = {"y": int(y[0]), "token": token, "training": training, "objective": objective}
-        try:
-            flip = learner.flip(X[0], penalty=0.0 if penalty is None else penalty, seed=plan.seed, **question)
-        except SpanError:
-            flip = None
-        points.append(_point({**cell, **question, "penalty": penalty}, learner, flip))
-    return points
-
-
-_OF_A_FLIP = ("gamma", "err", "bound", "alignment", "before", "moved", "after", "value", "evaluations")
-
-
-def _point(known: dict[str, Any], learner: Generalization, flip: Flip | None) -> FlipPoint:
-    """A row of the table. Where the flip is not defined its numbers are NaN: the table says that it was tried."""
-    known = {**known, "rank": learner.rank, "residual": learner.residual, "evaluations": 0}
-    known |= {f"{part}_seconds": seconds for part, seconds in learner.seconds.items()}
-    if flip is not None:
-        known |= {name: getattr(flip, name) for name in _OF_A_FLIP}
-        known |= {"length": float(flip.delta.norm()) / flip.radius}
-        known |= {"update_seconds": flip.training_seconds, "search_seconds": flip.seconds}
-    return FlipPoint(**{field.name: known.get(field.name, math.nan) for field in fields(FlipPoint)})
+def _point(row: dict[str, Any]) -> FlipPoint:
+    """Where a flip is not defined its numbers are NaN: the table says that it was tried."""
+    known: dict[str, Any] = {**row, "d": row["width"], "token": row["moved_token"]}
+    known = {k: math.nan if v is None and k != "penalty" else v for k, v in known.items()}
+    known["evaluations"] = row["evaluations"] or 0
+    return FlipPoint(**{field.name: known[field.name] for field in fields(FlipPoint)})
 
 
 def summarize(points: Sequence[FlipPoint]) -> Iterator[FlipGroup]:

@@ -1,11 +1,11 @@
 """Pictures of results, with matplotlib loaded on demand and no global state changed."""
 
-import os
-from pathlib import Path
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from wordsway.curves import Curve, Fit, Point
-from wordsway.flips import FlipPoint, Flips
+from wordsway.figures import draw_flips
+from wordsway.flips import Flips
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,10 +20,6 @@ _STYLES = {
 }
 _NAMES = {"rf": "RF", "drf": "deep RF", "raf": "RAF (softmax)", "relu-raf": "ReLU-RAF"}
 _LINES = ("-", "--", ":", "-.")
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-_MARKERS = {"align": "o", "error": "x", "penalized": "sD^vP*"}
-_TOP = 5.0  # of the axis of Err
-_TRAININGS = {"finetune": "fine-tuned", "retrain": "re-trained"}
 
 
 def plot_curve(curve: Curve) -> "Figure":
@@ -81,93 +77,24 @@ def _draw(axes: "Axes", points: list[Point], fit: Fit, line: str) -> None:
 
 
 def plot_flips(flips: Flips, map: str) -> "Figure":
-    """Err against gamma for one map: a row for each way of training, a column for each n (and d). What lies on the
-    black curve cannot follow the flip; the grey area is below half of it. Points above the frame are drawn at its edge
-    with an arrow."""
+    """Err against gamma for one map: a row for each way of training, a column for each n (and d)."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     plan = flips.plan
-    points = [point for point in flips.points if point.map == map]
-    columns = sorted({(p.n, p.d) for p in points})
+    rows = [asdict(point) for point in flips.points if point.map == map]
+    columns = sorted({(row["n"], row["d"]) for row in rows})
     figure = Figure(figsize=(2.6 + 3.6 * len(columns), 0.9 + 2.8 * len(plan.trainings)), layout="constrained")
     FigureCanvasAgg(figure)
-    grid: Any = figure.subplots(len(plan.trainings), len(columns), sharex=True, sharey=True, squeeze=False)
-    by_size = len(plan.train_sizes) > 1 or "penalized" not in plan.objectives
-    shades = list(plan.train_sizes) if by_size else [None, *plan.penalties]
-    kinds = [(objective, penalty) for _, objective, penalty in plan.questions()] if by_size else []
-    kinds = list(dict.fromkeys(kinds or [(objective, None) for objective in plan.objectives]))
-    right = max(2.1, 1.05 * max(p.gamma for p in points))
-    for training, row in zip(plan.trainings, grid, strict=True):
-        for (n, d), axes in zip(columns, row, strict=True):
-            _draw_bound(axes, right)
-            panel = [p for p in points if (p.training, p.n, p.d) == (training, n, d)]
-            for k, shade in enumerate(shades):
-                for kind in kinds:
-                    chosen = [p for p in panel if (_size(p) if by_size else p.penalty) == shade
-                              and p.objective == kind[0] and (not by_size or p.penalty == kind[1])]  # fmt: skip
-                    label = _describe(kind[0], kind[1] if by_size else shade, shade if by_size else None)
-                    _scatter(axes, chosen, _COLOURS[k % len(_COLOURS)], _marker(kind, kinds), label)
-            title = f"n={n}, d={d}" if len(plan.d) > 1 else f"n={n}"
-            axes.set_title(f"{_TRAININGS[training]}, {title}", loc="left", fontsize=10, pad=14)
-            axes.set(xlim=(-0.03 * right, right), ylim=(-0.03 * _TOP, 1.04 * _TOP))
-            axes.spines[["top", "right"]].set_visible(False)
-    for axes in grid[-1]:
-        axes.set_xlabel("gamma: told apart before training")
-    for row in grid:
-        row[0].set_ylabel("Err after training")
+    grid: Any = figure.subplots(len(plan.trainings), max(1, len(columns)), sharex=True, sharey=True, squeeze=False)
+    if rows:
+        draw_flips(grid, rows, plan.trainings, [{"n": n, "d": d} for n, d in columns])
+    for (n, d), axes in zip(columns, grid[0], strict=False):
+        axes.set_title(f"n={n}, d={d}" if len(plan.d) > 1 else f"n={n}", loc="left", fontsize=10, pad=14)
     sizes = "" if len(plan.train_sizes) > 1 else f", N={min(plan.train_sizes)}"
     space = " " if len(columns) > 1 else "\n"
     title = f"{_NAMES.get(map, map)}{sizes}:{space}can it learn that one word flipped the label?"
-    if any(p.err > _TOP for p in points):
-        grid[0][0].scatter([], [], marker="$\u2191$", color="#555555", label="above the frame")
     figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
-    entries = {}
-    for axes in grid.flat:
-        handles, labels = axes.get_legend_handles_labels()
-        entries |= dict(zip(labels, handles, strict=True))
-    figure.legend(list(entries.values()), list(entries), loc="outside right upper", frameon=False, fontsize=8.5)
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8.5)
     return figure
-
-
-def _draw_bound(axes: "Axes", right: float) -> None:
-    gamma = [right * k / 200 for k in range(201)]
-    bound = [max(0.0, 2 - g) ** 2 for g in gamma]
-    half = [value / 2 for value in bound]
-    axes.plot(gamma, bound, color="black", linewidth=1.2, label="(2 - gamma)\u00b2", zorder=1)
-    axes.fill_between(gamma, 0, half, color="#e8e8e8", linewidth=0, zorder=0, label="below half of it")
-
-
-def _size(point: FlipPoint) -> float:
-    return point.train_size
-
-
-def _describe(objective: str, penalty: float | None, size: float | None) -> str:
-    what = objective if penalty is None else f"{objective} {penalty:g}"
-    return what if size is None else f"{what}, N={size:g}"
-
-
-def _marker(kind: tuple[str, float | None], kinds: list[tuple[str, float | None]]) -> str:
-    alike = [other for other in kinds if other[0] == kind[0]]
-    return _MARKERS[kind[0]][alike.index(kind) % len(_MARKERS[kind[0]])]
-
-
-def _scatter(axes: "Axes", points: list[FlipPoint], colour: str, marker: str, label: str) -> None:
-    if not points:
-        return
-    style: dict[str, Any] = {"color": colour} if marker == "x" else {"facecolors": "none", "edgecolors": colour}
-    heights = [min(p.err, _TOP) for p in points]
-    axes.scatter([p.gamma for p in points], heights, s=30, marker=marker, linewidths=1.3, label=label, zorder=3,
-                 clip_on=False, **style)  # fmt: skip
-    for p in points:
-        if p.err > _TOP:
-            axes.annotate("\u2191", (p.gamma, _TOP), xytext=(0, 4), textcoords="offset points", ha="center",
-                          fontsize=9, color=colour)  # fmt: skip
-
-
-def save_figure(figure: "Figure", folder: str | os.PathLike[str], name: str) -> list[Path]:
-    """Write a figure as PNG and PDF; returns the paths."""
-    paths = [Path(folder) / f"{name}.png", Path(folder) / f"{name}.pdf"]
-    for path in paths:
-        figure.savefig(path, dpi=160)
-    return paths

@@ -70,7 +70,7 @@ class Written:
 
 def write_reports(store: Store, shown: Callable[[str], None] = lambda what: None) -> Written:
     """Figures (PNG, PDF, SVG), tables (CSV, Parquet where pyarrow is installed) and the claims table of a run."""
-    from wordsway.figures import draw_study
+    from wordsway.figures import draw_study, save_figure
 
     table, studies = read_table(store), store.studies()
     found = verdicts(studies, table)
@@ -80,10 +80,7 @@ def write_reports(store: Store, shown: Callable[[str], None] = lambda what: None
         if not rows.rows:
             continue
         shown(study.name)
-        figure = draw_study(study, rows, store.arrays)
-        for kind in ("png", "pdf", "svg"):
-            paths.append(store.folder / f"{study.name}.{kind}")
-            figure.savefig(paths[-1], dpi=160)
+        paths += save_figure(draw_study(study, rows, store.arrays), store.folder, study.name)
         for kind in ("csv", "parquet"):
             try:
                 content = rows.export(kind)

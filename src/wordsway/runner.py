@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -39,6 +39,27 @@ class Silent:
         pass
 
 
+class Strict(Silent):
+    """Stops at the first cell that fails, and passes (done, all, what) on."""
+
+    def __init__(self, progress: Callable[[int, int, str], None] | None = None) -> None:
+        self.progress = progress or (lambda done, total, what: None)
+        self.done = self.total = 0
+
+    def begin(self, plan: "Plan", engine: Engine) -> None:
+        self.done, self.total = plan.done, len(plan.jobs)
+        self.progress(self.done, self.total, "")
+
+    def started(self, job: Job) -> None:
+        self.progress(self.done, self.total, job.cell.label)
+
+    def finished(self, job: Job, report: Report) -> None:
+        if report.error is not None:
+            raise InputError(report.error)
+        self.done += 1
+        self.progress(self.done, self.total, job.cell.label)
+
+
 @dataclass
 class Plan:
     """The distinct cells of some studies, and what is known of them."""
@@ -68,12 +89,10 @@ def make_plan(store: Store, studies: Sequence[Study], retry_failed: bool = False
         found = [job for _, job in study.jobs()]
         counts[study.name] = len(found)
         # The first trial of all panels before the second of any: they share its texts, and a whole picture is early.
-        for job in sorted(found, key=lambda job: job.cell.recipe().get("trial", 0)):
+        for job in sorted(found, key=lambda job: job.cell.trial):
             jobs.setdefault(job.key, job)
     results = store.results()
-    pending = [
-        job for job in jobs.values() if job.key not in results or (retry_failed and not results[job.key].done)
-    ]
+    pending = [job for job in jobs.values() if job.key not in results or (retry_failed and not results[job.key].done)]
     done = sum(key in results and results[key].done for key in jobs)
     failed = len(jobs) - done - sum(job.key not in results for job in jobs.values())
     return Plan(list(jobs.values()), pending, done, failed, counts)
@@ -105,7 +124,7 @@ def run(
     with _place(store) as folder, Store.open(folder) as opened:
         opened.add_plans(studies)
         work(opened, studies, make_engine(engine, workers, scheduler), retry_failed, watcher or Silent())
-        return read_table(opened)
+        return read_table(opened, studies)
 
 
 def work(store: Store, studies: Sequence[Study], engine: Engine, retry_failed: bool, watcher: Watcher) -> None:
@@ -114,14 +133,10 @@ def work(store: Store, studies: Sequence[Study], engine: Engine, retry_failed: b
     watcher.begin(plan, engine)
     if not plan.pending:
         return
-    with closing(_generator(engine, plan.pending, watcher)) as finished:
+    with closing(engine.run(plan.pending, watcher.started)) as finished:
         for job, report in finished:
             store.add(job, report)
             watcher.finished(job, report)
-
-
-def _generator(engine: Engine, jobs: Sequence[Job], watcher: Watcher) -> Iterator[tuple[Job, Report]]:
-    yield from engine.run(jobs, watcher.started)
 
 
 @contextmanager
@@ -131,5 +146,3 @@ def _place(store: str | os.PathLike[str] | None) -> Iterator[str | os.PathLike[s
         return
     with tempfile.TemporaryDirectory(prefix="wordsway-") as folder:
         yield folder
-
-

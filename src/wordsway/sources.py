@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from importlib.resources import files
 from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 

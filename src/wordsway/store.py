@@ -1,7 +1,7 @@
 """Where a run lives: a folder with one SQLite file, to which results are only ever added, and arrays beside it.
 
-A result is found by its cell's key. Writing one is a single transaction, after its arrays are in place, so a run that is
-killed at any moment has every result whole or not at all. One driver writes at a time; readers need not wait.
+A result is found by its cell's key. Writing one is a single transaction, after its arrays are in place, so a run that
+is killed at any moment has every result whole or not at all. One driver writes at a time; readers need not wait.
 """
 
 import json

@@ -82,7 +82,8 @@ class Panel:
             for name in (f.name for f in fields(kind) if f.default is MISSING):
                 if name not in values:
                     raise PanelError(f"{name} is missing, which a cell of {own['measure']!r} needs", None)
-            next(panel.cells())  # values that make no sense are an error now, not after an hour
+            for _ in replace(panel, trials=1).cells():
+                pass  # values that make no sense are an error now, not after an hour
         return panel
 
     def axes(self) -> dict[str, list[Any]]:
@@ -101,14 +102,17 @@ class Panel:
         if "at_least" in {f.name for f in fields(kind)} and "at_least" not in values and lengths is not None:
             values["at_least"] = max(lengths) if isinstance(lengths, list | tuple) else lengths
         options = [
-            [(name, item) for item in value] if isinstance(value, list | tuple) and is_axis(kind, name) else [(name, value)]
+            [(name, item) for item in value]
+            if isinstance(value, list | tuple) and is_axis(kind, name)
+            else [(name, value)]
             for name, value in values.items()
         ]
         for trial in range(self.trials):
             seen = set()
             for combination in itertools.product(*options):
-                chosen = _meaningful(dict(combination))
-                cell = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in chosen.items()}, trial=trial)
+                chosen: dict[str, Any] = _meaningful(dict(combination))
+                chosen = {k: tuple(v) if isinstance(v, list) else v for k, v in chosen.items()}
+                cell = kind(**chosen, trial=trial)
                 cell = cell.settle()
                 if cell not in seen:
                     seen.add(cell)

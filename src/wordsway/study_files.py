@@ -131,7 +131,8 @@ class _Reader:
         try:
             return Claim.make(table)
         except InputError as error:
-            named = [key for key in table if repr(key) in str(error) or str(error).startswith(f"{key} ")]
+            first = re.split(r"\W", str(error), maxsplit=1)[0]
+            named = [key for key in table if key == first or repr(key) in str(error)]
             raise self.error(str(error), ("claim", number, *named[:1])) from None
 
     def inside(self, value: Any, place: Place) -> Any:
@@ -155,7 +156,9 @@ class _Reader:
     def _is_path(self, value: str) -> bool:
         if value.startswith((".", "/", "~", "\\")) or ".." in Path(value).parts or Path(value).is_absolute():
             return True
-        return value.endswith(_SUFFIXES) or (self.folder is not None and "/" in value and (self.folder / value).exists())
+        return value.endswith(_SUFFIXES) or (
+            self.folder is not None and "/" in value and (self.folder / value).exists()
+        )
 
     def error(self, message: str, place: Place) -> InputError:
         lines = _lines(self.text)

@@ -4,12 +4,15 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from wordsway.errors import InputError
+from wordsway.files import write_text
 from wordsway.frames import frame
 from wordsway.store import PROVENANCE, Store
+from wordsway.study import Study
 
 FORMATS = ("csv", "parquet", "json")
 _TIMES = ("seconds", "peak_bytes", "started", "machine", "arrays", "versions")
@@ -37,9 +40,7 @@ class Table:
 
     def numbers(self) -> list[dict[str, Any]]:
         """The rows without what differs from run to run: times, memory, machine."""
-        return [
-            {k: v for k, v in row.items() if k not in _TIMES and not k.endswith("_seconds")} for row in self.rows
-        ]
+        return [{k: v for k, v in row.items() if k not in _TIMES and not k.endswith("_seconds")} for row in self.rows]
 
     def to_dataframe(self) -> Any:
         """A pandas DataFrame."""
@@ -76,6 +77,11 @@ class Table:
         return (self.to_csv() if format == "csv" else self.to_json()).encode()
 
 
+def write_rows(path: Path, rows: Sequence[Any]) -> None:
+    """A CSV file of dataclasses."""
+    write_text(path, Table(tuple(asdict(row) for row in rows)).to_csv())
+
+
 def _flat(value: Any) -> Any:
     """A list as one field of a table."""
     return "+".join(map(str, value)) if isinstance(value, list | tuple) else value
@@ -93,13 +99,13 @@ def _column(values: Sequence[Any]) -> Any:
     return pyarrow.array(list(values))
 
 
-def read_table(store: Store) -> Table:
-    """The table of all studies of a run, as far as it is measured."""
+def read_table(store: Store, studies: Sequence[Study] | None = None) -> Table:
+    """The table of some studies of a run (all unless given), as far as it is measured."""
     results = store.results()
     rows: list[dict[str, Any]] = []
     failed: dict[str, str] = {}
     missing = 0
-    for study in store.studies():
+    for study in store.studies() if studies is None else studies:
         for panel, job in study.jobs():
             found = results.get(job.key)
             if found is None:

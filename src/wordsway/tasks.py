@@ -140,6 +140,5 @@ def padded_tokens(texts: list[str], encoder: str) -> list[Tokens]:
     if not isinstance(found, PretrainedEncoder):
         raise InputError(f"padding as published needs a pre-trained encoder; {encoder!r} has no padding token")
     return [
-        replace(tokens, X=normalize_rows(tokens.X), normalized=True)
-        for tokens in found.padded(texts, PUBLISHED_LENGTH)
+        replace(tokens, X=normalize_rows(tokens.X), normalized=True) for tokens in found.padded(texts, PUBLISHED_LENGTH)
     ]

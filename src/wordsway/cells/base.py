@@ -25,7 +25,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Cell(ABC):
-    """One measurement. Its name is a line for people."""
+    """One measurement. `seed` is the root of its randomness, and `trial` tells repetitions apart."""
+
+    trial: int = field(default=0, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
 
     @abstractmethod
     def measure(self) -> Outcome:

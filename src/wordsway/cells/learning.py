@@ -41,8 +41,6 @@ class FlipCell(Cell):
     at_least: int | None = None
     shorter_than: int | None = None
     device: str = "cpu"
-    trial: int = 0
-    seed: int = 0
 
     def __post_init__(self) -> None:
         check_size(self.n, "n")

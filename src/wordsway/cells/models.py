@@ -27,8 +27,6 @@ class LayersCell(Cell):
     noise_draws: int = 50
     budget: str = "quick"
     real_words: bool = False
-    trial: int = 0
-    seed: int = 0
 
     def __post_init__(self) -> None:
         check_budget(self.budget)
@@ -65,8 +63,8 @@ class LayersCell(Cell):
 
 @dataclass(frozen=True)
 class AttentionCell(Cell):
-    """Attention weights of one layer, of one head or (0) their mean, before and after: for two texts (`against`), or for
-    one whose word at token `token` moves so that it draws attention. The maps are kept as arrays."""
+    """Attention weights of one layer, of one head or (0) their mean, before and after: for two texts (`against`), or
+    for one whose word at token `token` moves so that it draws attention. The maps are kept as arrays."""
 
     text: str
     against: str | None = None
@@ -77,8 +75,6 @@ class AttentionCell(Cell):
     special: bool = False
     radius: float = 1.0
     budget: str = "default"
-    trial: int = 0
-    seed: int = 0
 
     def __post_init__(self) -> None:
         check_budget(self.budget)
@@ -102,7 +98,11 @@ class AttentionCell(Cell):
             seed=self.seed + self.trial,
         )
         (before, names), (after, other) = found.shown(), found.shown(True)
-        row: dict[str, Any] = {"before_tokens": " ".join(names), "after_tokens": " ".join(other), "word": found.word_text}
+        row: dict[str, Any] = {
+            "before_tokens": " ".join(names),
+            "after_tokens": " ".join(other),
+            "word": found.word_text,
+        }
         if moves:
             which = slice(None) if self.head == 0 else slice(self.head - 1, self.head)
             assert found.mass_before is not None and found.mass_after is not None
@@ -134,8 +134,6 @@ class PromptsCell(Cell):
     before: str
     after: str
     answer_tokens: int = 60
-    trial: int = 0
-    seed: int = 0
 
     def __post_init__(self) -> None:
         check_size(self.answer_tokens, "answer_tokens")
@@ -165,7 +163,7 @@ class PromptsCell(Cell):
 
 
 def word_at(model: str, text: str, token: int) -> int:
-    """The number, from 1, of the word that a token belongs to; token 0 is the opening special one, where there is one."""
+    """The number, from 1, of the word that a token belongs to; token 0 is the opening special one, if there is one."""
     tokens = PretrainedMap(open_model(model)).encode(text)
     if token >= len(tokens):
         raise InputError(f"token {token} is not there: {model} makes {len(tokens)} tokens of the text")

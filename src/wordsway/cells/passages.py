@@ -35,8 +35,6 @@ def _pool(data: str, encoder: str, layer: int, padding: str, at_least: int, seed
     """The first texts in the order of `seed`: a larger count begins with those of a smaller one."""
     published = padding == "published"
     below, least = (PUBLISHED_BELOW, None) if published else (None, at_least)
-    found = load_texts(
-        data, count=count, seed=seed, shorter_than=below, at_least=least, balance=False, encoder=encoder
-    )
+    found = load_texts(data, count=count, seed=seed, shorter_than=below, at_least=least, balance=False, encoder=encoder)
     texts = list(found.texts)
     return padded_tokens(texts, encoder) if published else first_tokens(texts, at_least, encoder, layer)

@@ -35,8 +35,9 @@ def cell_of(recipe: dict[str, Any]) -> Cell:
     """The cell of a recipe."""
     kind = KINDS[recipe["measure"]]
     hints = get_type_hints(kind)
-    fields = {name: value for name, value in recipe.items() if name != "measure"}
-    return kind(**{k: tuple(v) if get_origin(hints[k]) is tuple else v for k, v in fields.items()})
+    values: dict[str, Any] = {name: value for name, value in recipe.items() if name != "measure"}
+    values = {k: tuple(v) if get_origin(hints[k]) is tuple else v for k, v in values.items()}
+    return kind(**values)
 
 
 def key_of(recipe: dict[str, Any], revision: str = "", version: int = RESULT_VERSION) -> str:

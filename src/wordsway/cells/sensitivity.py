@@ -43,8 +43,6 @@ class SensitivityCell(Cell):
     certificate: bool = True
     budget: str = "default"
     keep_delta: bool = False
-    trial: int = 0
-    seed: int = 0
 
     def __post_init__(self) -> None:
         check_size(self.n, "n")
@@ -65,9 +63,7 @@ class SensitivityCell(Cell):
         width = self.d
         if self.encoder == SYNTHETIC:
             token = 0 if self.token == "word" else self.token
-            return replace(
-                self, d=width or 384, data=None, layer=0, padding="none", at_least=None, token=token
-            )
+            return replace(self, d=width or 384, data=None, layer=0, padding="none", at_least=None, token=token)
         least = None if self.padding == "published" else self.at_least or self.n
         return replace(self, at_least=least)
 

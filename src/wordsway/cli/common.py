@@ -32,6 +32,8 @@ class MapName(StrEnum):
 Seed = Annotated[int, typer.Option(min=0, help="Root of all randomness.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Depth = Annotated[int | None, typer.Option(min=1, help="Layers of drf (2 unless given).")]
+Engine = Annotated[str, typer.Option(help="inline, processes (one a core) or dask.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes, or Dask workers of this machine.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 

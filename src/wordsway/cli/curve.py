@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordsway.cli.common import Debug, Depth, Json, Seed, app, names_of, number, one_line_errors, whole_numbers
+from wordsway.cli.common import (
+    Debug,
+    Depth,
+    Engine,
+    Json,
+    Seed,
+    Workers,
+    app,
+    names_of,
+    number,
+    one_line_errors,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from wordsway.curves import Curve
@@ -30,8 +42,10 @@ def curve(
     seed: Seed = 0,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for CSV, PNG and PDF; a run that was stopped goes on from there."),
+        typer.Option(help="Folder for tables and pictures; a run that was stopped goes on from there."),
     ] = None,
+    engine: Engine = "processes",
+    workers: Workers = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -44,9 +58,10 @@ def curve(
         lengths, sizes = whole_numbers(n, "--n"), whole_numbers(d, "--d")
         plan = CurvePlan(names_of(map), tuple(lengths), tuple(sizes), trials, seed, depth, token, data, encoder, layer)
         with progress_bar(not as_json) as update:
-            result = measure_curve(plan, out, update)
+            result = measure_curve(plan, out, update, engine, workers)
         if out is not None:
-            from wordsway.plots import plot_curve, save_figure
+            from wordsway.figures import save_figure
+            from wordsway.plots import plot_curve
 
             paths = [*save_figure(plot_curve(result), out, "curve"), out / "curve.csv", out / "cells.csv"]
         else:

@@ -6,7 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wordsway.cli.common import Debug, Depth, Json, Seed, app, names_of, number, numbers_of, one_line_errors, printable
+from wordsway.cli.common import (
+    Debug,
+    Depth,
+    Engine,
+    Json,
+    Seed,
+    Workers,
+    app,
+    names_of,
+    number,
+    numbers_of,
+    one_line_errors,
+    printable,
+)
 from wordsway.cli.common import whole_numbers as whole
 from wordsway.errors import InputError
 
@@ -51,8 +64,10 @@ def generalize(
     device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for CSV, PNG and PDF; a run that was stopped goes on from there."),
+        typer.Option(help="Folder for tables and pictures; a run that was stopped goes on from there."),
     ] = None,
+    engine: Engine = "processes",
+    workers: Workers = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -94,10 +109,11 @@ def generalize(
             shorter_than=shorter_than,
         )
         with progress_bar(not as_json) as update:
-            result = run(plan, out, update, device)
+            result = run(plan, out, update, device, engine, workers)
         paths: list[Path] = []
         if out is not None:
-            from wordsway.plots import plot_flips, save_figure
+            from wordsway.figures import save_figure
+            from wordsway.plots import plot_flips
 
             for name in plan.maps:
                 paths += save_figure(plot_flips(result, name), out, f"flips-{name}")

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordsway.cli.common import Debug, Json, app, one_line_errors, printable
+from wordsway.cli.common import Debug, Engine, Json, Workers, app, one_line_errors, printable
 from wordsway.errors import InputError
 
 if TYPE_CHECKING:
     from wordsway.reproduction import Written
     from wordsway.study import Study
 
-Engine = Annotated[str, typer.Option(help="inline, processes (one a core) or dask.")]
-Workers = Annotated[int | None, typer.Option(min=1, help="Processes, or Dask workers of this machine.")]
 Scheduler = Annotated[str | None, typer.Option(help="With --engine dask: a scheduler that runs, tcp://HOST:PORT.")]
 Scale = Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (the published grid).")]
 Trials = Annotated[int | None, typer.Option(min=1, help="Texts and weights to average over.")]
@@ -50,7 +48,9 @@ def studies(as_json: Json = False, debug: Debug = False) -> None:
 
 @app.command()
 def reproduce(
-    names: Annotated[list[str] | None, typer.Argument(help="fig1 ... fig5, or panels as fig3a; all unless given.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="fig1 ... fig5, or panels as fig3a; all unless given.")
+    ] = None,
     scale: Scale = "laptop",
     encoder: Annotated[
         str | None, typer.Option(help="minilm, mpnet, bert-base-uncased, synthetic, any hub id or folder.")
@@ -152,7 +152,9 @@ def status(folder: Run, as_json: Json = False, debug: Debug = False) -> None:
             left = f", {len(plan.pending)} left (about {duration(plan.seconds)} on one core)" if plan.pending else ""
             failed = f", {plan.failed} failed" if plan.failed else ""
             print(f"{name}: {plan.done} of {len(plan.jobs)} cells done{failed}{left}")
-        print(f"{duration(seconds) if seconds else '0 s'} of cells measured; {'at work now' if busy else 'not running'}")
+        print(
+            f"{duration(seconds) if seconds else '0 s'} of cells measured; {'at work now' if busy else 'not running'}"
+        )
         for label, error in table.failed.items():
             print(f"failed: {printable(label)}: {printable(error)}")
         if not busy and table.missing:

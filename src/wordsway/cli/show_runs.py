@@ -160,7 +160,9 @@ def show_differences(found: "Differences") -> None:
         numbers = (f"{each.first:.4f}", f"{each.second:.4f}", f"{each.difference:+.4f}", ends)
         table.add_row(*(_plain(value) for value in (*values, each.column, *numbers)))
     console.print(table)
-    apart = sum(each.low is not None and each.high is not None and (each.low > 0 or each.high < 0) for each in found.cells)
+    apart = sum(
+        each.low is not None and each.high is not None and (each.low > 0 or each.high < 0) for each in found.cells
+    )
     console.print(f"{len(found.cells)} cells in both; in {apart} the interval of the difference does not hold 0")
     for count, name in zip(found.only, ("first", "second"), strict=True):
         if count:
