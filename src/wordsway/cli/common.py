@@ -45,6 +45,9 @@ def one_line_errors(debug: bool) -> Iterator[None]:
             warnings.simplefilter("always", TextWarning)
             warnings.showwarning = _note
             yield
+    except KeyboardInterrupt:
+        print("\nwordsway: stopped", file=sys.stderr)
+        raise typer.Exit(130) from None
     except (InputError, OSError) as error:
         if debug:
             raise

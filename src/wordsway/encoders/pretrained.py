@@ -84,7 +84,8 @@ class PretrainedEncoder(Encoder):
             for row, part in zip(mask, pieces[start : start + size], strict=True):
                 row[: len(part.ids)] = 1
             ids = torch.tensor([part.ids for part in group], device=self.device)
-            for part, X in zip(group, self.hidden(0, mask.to(self.device), input_ids=ids), strict=True):
+            rows = self.hidden(0, mask.to(self.device), own_positions=True, input_ids=ids)
+            for part, X in zip(group, rows, strict=True):
                 yield self.as_tokens(part, X.to("cpu", torch.float32), {"layer": 0, "padded_to": length})
 
     def as_tokens(self, pieces: Pieces, X: Float[Tensor, "n d"], place: dict[str, Any]) -> Tokens:
@@ -175,14 +176,19 @@ class PretrainedEncoder(Encoder):
             mask[row, place] = 1
         return batch.to(self.device), mask.to(self.device)
 
-    def hidden(self, layer: int, mask: Int[Tensor, "b n"], **inputs: Tensor) -> Float[Tensor, "b n d"]:
-        """One hidden state from `input_ids` or `inputs_embeds`; blocks from `layer` on do not run."""
+    def hidden(
+        self, layer: int, mask: Int[Tensor, "b n"], own_positions: bool = False, **inputs: Tensor
+    ) -> Float[Tensor, "b n d"]:
+        """One hidden state from `input_ids` or `inputs_embeds`; blocks from `layer` on do not run. With `own_positions`
+        the model counts positions as it does by itself, also those of padding."""
+        arguments = self._arguments(mask, own_positions)
         if self.blocks is None or layer == self.layers:
-            return self.all_hidden(mask, **inputs)[layer]
+            with torch.no_grad():
+                return self.model(**inputs, **arguments, output_hidden_states=True).hidden_states[layer]
         stop = self.blocks[layer].register_forward_pre_hook(stop_here, with_kwargs=True)
         try:
             with torch.no_grad():
-                self.model(**inputs, **self._arguments(mask))
+                self.model(**inputs, **arguments)
         except Reached as reached:
             return reached.args[0]
         finally:
@@ -194,11 +200,11 @@ class PretrainedEncoder(Encoder):
         with torch.no_grad():
             return self.model(**inputs, **self._arguments(mask), output_hidden_states=True).hidden_states
 
-    def _arguments(self, mask: Tensor) -> dict[str, Any]:
+    def _arguments(self, mask: Tensor, own_positions: bool = False) -> dict[str, Any]:
         arguments: dict[str, Any] = {"attention_mask": mask}
         if "use_cache" in self.accepts:
             arguments["use_cache"] = False
-        if self.first_position is not None:
+        if self.first_position is not None and not own_positions:
             arguments["position_ids"] = (mask.cumsum(1) - 1).clamp(min=0) + self.first_position
         return arguments
 
