@@ -130,6 +130,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         ('map = ["rf", "raf"]', 'map = "rnn"', 5, "rnn"),
         ("d = 16", 'd = 16\ntoken = "verb"', 8, "token='verb' is not known"),
         ("d = 16", "d = 16\ntoken = 7", 8, "token 7 is out of range"),
+        ("d = 16", "d = 16\ndepth = 3", 8, "depth is for drf, which is not among the maps"),
         ("d = 16", "d = 16\nradius = -1.0", 8, "radius must be a positive number"),
         ("d = 16", 'd = 16\nmeasure = "mood"', 8, "measure='mood' is not known"),
         ("d = 16", 'd = 16\nencoder = "minilm"\ndata = "../secrets.csv"', 9, "outside the study's folder"),
@@ -158,6 +159,13 @@ def test_bad_files_are_errors_with_a_line(tmp_path: Path, old: str, new: str, li
     assert message in str(caught.value)
     assert f"line {line}" in str(caught.value)
     assert str(caught.value).count("\n") == 0
+
+
+def test_more_coordinates_than_there_are(tmp_path: Path) -> None:
+    file = tmp_path / "wide.toml"
+    file.write_text(STUDY.replace("d = 16", 'd = [16, 400]\nencoder = "minilm"\ndata = "sample"'))
+    done = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2 and "d=16, 400 is too wide; it could be d=16, 384, as minilm has 384" in done.stderr
 
 
 def test_no_panel_no_file_no_scale(tmp_path: Path) -> None:
@@ -215,6 +223,10 @@ def test_other_encoder_data_and_trials() -> None:
     assert {c.recipe()["at_least"] for c in follows.panels[0].cells()} == {250}
     smaller, notes = narrowed(follows)
     assert smaller.panels[0].values["d"] == [192, 384] and "384 coordinates" in notes[0]
+    with pytest.raises(ws.InputError, match="padding='some' is not known"):
+        adapted(find_study("fig3"), encoder="minilm", padding="some")
+    with pytest.raises(ws.InputError, match="about real texts"):
+        adapted(find_study("fig3"), encoder="synthetic", data="sample")
     chat = adapted(find_study("fig1", "laptop"), chat_model="x")
     assert chat.panels[1].skip is None and chat.panels[1].values["model"] == "x"
 

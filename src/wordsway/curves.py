@@ -12,11 +12,9 @@ from wordsway import theory
 from wordsway.claims import fit_exponent
 from wordsway.errors import InputError
 from wordsway.files import write_text
-from wordsway.maps.named import named_map
 from wordsway.runner import Strict, run
 from wordsway.study import Study
 from wordsway.tables import write_rows
-from wordsway.tokens import check_size
 
 
 @dataclass(frozen=True)
@@ -41,20 +39,7 @@ class CurvePlan:
     def __post_init__(self) -> None:
         if not (self.maps and self.n and self.d):
             raise InputError("a curve needs at least one map, one n and one d")
-        for name, values in (("n", self.n), ("d", self.d)):
-            for value in values:
-                check_size(value, name)
-        check_size(self.trials, "trials")
-        check_size(self.seed, "seed", least=0)
-        for values, name in ((self.maps, "maps"), (self.n, "n"), (self.d, "d")):
-            if len(set(values)) < len(values):
-                raise InputError(f"{name} names a value twice: {', '.join(map(str, values))}")
-        for name in self.maps:  # an unknown map or a depth without meaning is an error now, not after an hour
-            named_map(name, 1, 1, depth=self.depth if name == "drf" else None)
-        if self.depth is not None and "drf" not in self.maps:
-            raise InputError(f"depth={self.depth} is for drf, which is not among the maps")
-        if self.token is not None and not 0 <= self.token < min(self.n):
-            raise InputError(f"token {self.token} is out of range for the shortest text, n={min(self.n)}")
+        self.study()  # what makes no sense is an error now, not after an hour
 
     def study(self) -> Study:
         """The same as a study with one panel."""

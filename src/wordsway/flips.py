@@ -10,12 +10,9 @@ from typing import Any
 
 from wordsway.errors import InputError
 from wordsway.generalization import TRAININGS
-from wordsway.maps.named import named_map
-from wordsway.objectives import AIMS
 from wordsway.runner import Strict, run
 from wordsway.study import Study
 from wordsway.tables import write_rows
-from wordsway.tokens import check_size, check_tokens
 
 _UNDEFINED = (
     "the features of their text lie in the span of the training features, so that re-training has nothing to change "
@@ -54,46 +51,15 @@ class FlipPlan:
     shorter_than: int | None = None
 
     def __post_init__(self) -> None:
-        lists: dict[str, tuple[Any, ...]] = {
-            "maps": self.maps,
-            "n": self.n,
-            "train_sizes": self.train_sizes,
-            "trainings": self.trainings,
-            "objectives": self.objectives,
-            "penalties": self.penalties,
-            "d": self.d,
-        }
-        for name, values in lists.items():
+        for name in ("maps", "n", "train_sizes", "trainings", "objectives", "penalties", "d"):
+            values = getattr(self, name)
             if not isinstance(values, tuple):
                 raise InputError(f"{name} must be a tuple, as ({values!r},), got {values!r}")
             if not values:
                 raise InputError(f"{name} is empty; name at least one")
-            if len(set(values)) < len(values):
-                raise InputError(f"{name} names a value twice: {', '.join(map(str, values))}")
-        for n in self.n:
-            check_size(n, "n")
-        for size in self.train_sizes:
-            check_size(size, "train_sizes", least=2)
-        for d in self.d:
-            if d is not None:
-                check_size(d, "d")
-            elif len(self.d) > 1:
-                raise InputError("d=None, which is all coordinates of the encoder, must be alone")
-        check_size(self.trials, "trials")
-        check_size(self.seed, "seed", least=0)
-        for name, known in (("trainings", TRAININGS), ("objectives", AIMS)):
-            for value in lists[name]:
-                if value not in known:
-                    raise InputError(f"{name} has {value!r}, which is not known; use: {', '.join(known)}")
-        for penalty in self.penalties:
-            if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty < math.inf:
-                raise InputError(f"a penalty must be a number of at least 0, got {penalty!r}")
-        for name in self.maps:  # an unknown map or a depth without meaning is an error now, not after an hour
-            named_map(name, 1, 1, depth=self.depth if name == "drf" else None)
-        if self.depth is not None and "drf" not in self.maps:
-            raise InputError(f"depth={self.depth} is for drf, which is not among the maps")
-        if self.token is not None:
-            check_tokens([self.token], min(self.n))
+        if None in self.d and len(self.d) > 1:
+            raise InputError("d=None, which is all coordinates of the encoder, must be alone")
+        self.study()  # what makes no sense is an error now, not after an hour
 
     def study(self, device: str = "cpu") -> Study:
         """The same as a study with one panel."""
@@ -116,15 +82,6 @@ class FlipPlan:
                     for n in self.n:
                         for size in self.train_sizes:
                             yield map, d, n, size, trial
-
-    def questions(self) -> list[tuple[str, str, float | None]]:
-        """(training, objective, penalty) of the flips of a cell."""
-        return [
-            (training, objective, penalty)
-            for training in self.trainings
-            for objective in self.objectives
-            for penalty in (self.penalties if objective == "penalized" else (None,))
-        ]
 
 
 @dataclass(frozen=True)

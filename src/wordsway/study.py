@@ -75,8 +75,12 @@ class Panel:
             for item in value if listed else [value]:
                 if not allows(kind, name, item):
                     raise PanelError(f"{name} must be {wants(kind, name)}, or a list of them, got {item!r}", name)
-            if listed and len({repr(item) for item in value}) < len(value):
+            if isinstance(value, list | tuple) and len({repr(item) for item in value}) < len(value):
                 raise PanelError(f"{name} names a value twice: {', '.join(map(str, value))}", name)
+        for name, maps in _ONLY_FOR.items():
+            asked = values.get("map", ())
+            if name in values and not set(maps) & set([asked] if isinstance(asked, str) else asked):
+                raise PanelError(f"{name} is for {', '.join(maps)}, which is not among the maps", name)
         panel = Panel(**own, values=values)
         if panel.skip is None:
             for name in (f.name for f in fields(kind) if f.default is MISSING):
@@ -236,28 +240,35 @@ def adapted(
                 panel = replace(panel, skip="synthetic rows have no model behind them")
             else:
                 new["model"] = encoder
+        if (data or padding) and panel.skip is None and {**panel.values, **new}.get("encoder") == SYNTHETIC:
+            raise InputError("data and padding are about real texts, but the encoder is synthetic; name another one")
         count = panel.trials if trials is None or panel.trials == 1 else trials
-        panels.append(replace(panel.changed(**new), trials=count))
+        panels.append(Panel.of(replace(panel.changed(**new), trials=count).to_dict()))
     return study.with_panels(panels)
 
 
 def narrowed(study: Study) -> tuple[Study, list[str]]:
     """A study whose d is never more than its encoder has, and what was changed for that."""
-    from wordsway.encoders.load import locate, width
-
     panels, notes = [], []
     for panel in study.panels:
-        encoder, wanted = panel.values.get("encoder", SYNTHETIC), panel.values.get("d")
-        if panel.skip is None and "encoder" in {f.name for f in fields(KINDS[panel.measure])} and wanted is not None:
-            if isinstance(encoder, str) and encoder != SYNTHETIC:
-                most = width(locate(encoder))
-                listed = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
-                fitting = list(dict.fromkeys(min(d, most) for d in listed))
-                if fitting != listed:
-                    notes.append(
-                        f"{study.name} {panel.id}: d={', '.join(map(str, listed))} becomes "
-                        f"d={', '.join(map(str, fitting))}, as {encoder} has {most} coordinates"
-                    )
-                    panel = panel.changed(d=fitting)
+        most, asked = _coordinates(panel), panel.values.get("d")
+        asked = asked if isinstance(asked, list | tuple) else [asked]
+        fitting = list(dict.fromkeys(d if d is None else min(d, most or d) for d in asked))
+        if fitting != list(asked):
+            notes.append(
+                f"{study.name} {panel.id}: d={', '.join(map(str, asked))} becomes d={', '.join(map(str, fitting))}, "
+                f"as {panel.values['encoder']} has {most} coordinates"
+            )
+            panel = panel.changed(d=fitting)
         panels.append(panel)
     return study.with_panels(panels), notes
+
+
+def _coordinates(panel: Panel) -> int | None:
+    """How many coordinates the one encoder of a panel has; None where there is none, or no bound."""
+    from wordsway.encoders.load import locate, width
+
+    encoder = panel.values.get("encoder", SYNTHETIC)
+    if panel.skip is not None or not isinstance(encoder, str) or encoder == SYNTHETIC:
+        return None
+    return width(locate(encoder))

@@ -105,10 +105,13 @@ def run(
 ) -> None:
     """Run a study of your own: a grid of maps, lengths, encoders and more."""
     with one_line_errors(debug):
-        from wordsway.study import adapted
+        from wordsway.study import adapted, narrowed
         from wordsway.study_files import load_study
 
         study = adapted(load_study(file, scale), encoder=encoder, data=data, trials=trials, seed=seed)
+        _, too_wide = narrowed(study)
+        if too_wide:
+            raise InputError(too_wide[0].replace(" becomes ", " is too wide; it could be "))
         _carry_out([study], out or Path("runs") / study.name, engine, workers, scheduler, as_json=as_json)
 
 
