@@ -23,7 +23,7 @@ _MARKERS = "os^vDP*"
 _AIMS = {"align": "o", "error": "x", "penalized": "s"}
 _NAMES = {"n": "context length n (tokens)", "radius": "radius (in sqrt(d))", "depth": "depth L"}
 _TRAININGS = {"finetune": "fine-tuned", "retrain": "re-trained"}
-TOP = 5.0  # of the axis of Err
+TOP, FAR = 5.0, 3.0  # where the axes of Err and gamma end at the latest
 
 
 def draw_study(study: Study, table: Table, arrays: Arrays) -> "Figure":
@@ -166,14 +166,14 @@ def _draw_flips(place: "SubFigure", panel: Panel, rows: Sequence[Row]) -> None:
 
 def draw_flips(grid: Any, rows: Sequence[Row], trainings: Sequence[str], columns: Sequence[Mapping[str, Any]]) -> None:
     """Points on a grid of axes. What lies on the black curve cannot follow the flip; the grey area is below half of it.
-    Points above the frame are drawn at its edge with an arrow. Colours are training sizes or, where there is one size,
+    Points beyond the frame are drawn at its edge with an arrow. Colours are training sizes or, where there is one size,
     penalties."""
     sizes = sorted({row["train_size"] for row in rows})
     prices = sorted({row["penalty"] for row in rows if row["penalty"] is not None}, reverse=True)
     shade = "train_size" if len(sizes) > 1 or not prices else "penalty"
     shades: list[Any] = sizes if shade == "train_size" else [*dict.fromkeys(row["penalty"] for row in rows)]
     kinds = list(dict.fromkeys((row["objective"], None if shade == "penalty" else row["penalty"]) for row in rows))
-    right = max(2.1, 1.05 * max(row["gamma"] for row in rows))
+    right = min(FAR, max(2.1, 1.05 * max(row["gamma"] for row in rows)))
     for training, line in zip(trainings, grid, strict=True):
         for column, axes in zip(columns, line, strict=True):
             _draw_bound(axes, right)
@@ -186,7 +186,7 @@ def draw_flips(grid: Any, rows: Sequence[Row], trainings: Sequence[str], columns
                     _scatter(axes, points, COLOURS[k % len(COLOURS)], _AIMS[objective], label)
             axes.set(xlim=(-0.03 * right, right), ylim=(-0.03 * TOP, 1.04 * TOP))
             axes.spines[["top", "right"]].set_visible(False)
-            axes.scatter([], [], marker="$\u2191$", color="#555555", label="above the frame")
+            axes.scatter([], [], marker="$\u2197$", color="#555555", label="beyond the frame")
         line[0].set_ylabel(f"Err, {_TRAININGS[training]}")
     for axes in grid[-1]:
         axes.set_xlabel("gamma: told apart before")
@@ -207,13 +207,16 @@ def _draw_bound(axes: "Axes", right: float) -> None:
 
 def _scatter(axes: "Axes", points: Sequence[Row], colour: str, marker: str, label: str) -> None:
     style: dict[str, Any] = {"color": colour} if marker == "x" else {"facecolors": "none", "edgecolors": colour}
-    heights = [min(row["err"], TOP) for row in points]
-    axes.scatter([row["gamma"] for row in points], heights, s=26, marker=marker, linewidths=1.2, label=label, zorder=3,
-                 clip_on=False, **style)  # fmt: skip
-    for row in points:
-        if row["err"] > TOP:
-            axes.annotate("\u2191", (row["gamma"], TOP), xytext=(0, 4), textcoords="offset points", ha="center",
-                          fontsize=9, color=colour)  # fmt: skip
+    places = [(min(row["gamma"], FAR), min(row["err"], TOP)) for row in points]
+    axes.scatter([x for x, _ in places], [y for _, y in places], s=26, marker=marker, linewidths=1.2, label=label,
+                 zorder=3, clip_on=False, **style)  # fmt: skip
+    for row, place in zip(points, places, strict=True):
+        up, on = row["err"] > TOP, row["gamma"] > FAR
+        if up or on:
+            arrow = "\u2197" if up and on else "\u2191" if up else "\u2192"
+            axes.annotate(arrow, place, xytext=(5 if on else 0, 4 if up else 0), textcoords="offset points",
+                          ha="left" if on else "center", va="baseline" if up else "center", fontsize=9,
+                          color=colour)  # fmt: skip
 
 
 def _draw_layers(axes: "Axes", title: str, rows: Sequence[Row]) -> None:

@@ -105,7 +105,7 @@ class RealTask(Task):
         order = order[: train_size + 1]
         texts = [found.texts[k] for k in order]
         if padding == "published":
-            encoded = [tokens[:longest] for tokens in padded_tokens(texts, encoder)]
+            encoded = padded_tokens(texts, encoder, longest)
         else:
             encoded = first_tokens(texts, longest, encoder, layer)
         token = int((~encoded[0].special).nonzero()[0])
@@ -134,11 +134,11 @@ def first_tokens(texts: list[str], longest: int, encoder: str, layer: int) -> li
             return encode(texts, encoder, max_tokens=longest, **options)
 
 
-def padded_tokens(texts: list[str], encoder: str) -> list[Tokens]:
-    """Texts as the published runs have them: the embedding layer's output with [PAD] rows up to 256 tokens."""
+def padded_tokens(texts: list[str], encoder: str, longest: int = PUBLISHED_LENGTH) -> list[Tokens]:
+    """Texts as the published runs have them: the embedding layer's output with [PAD] rows up to 256 tokens, of which
+    the first `longest` are kept."""
     found = find_encoder(encoder, None, torch.device("cpu"))
     if not isinstance(found, PretrainedEncoder):
         raise InputError(f"padding as published needs a pre-trained encoder; {encoder!r} has no padding token")
-    return [
-        replace(tokens, X=normalize_rows(tokens.X), normalized=True) for tokens in found.padded(texts, PUBLISHED_LENGTH)
-    ]
+    kept = (tokens[:longest] for tokens in found.padded(texts, PUBLISHED_LENGTH))
+    return [replace(tokens, X=normalize_rows(tokens.X), normalized=True) for tokens in kept]

@@ -108,13 +108,13 @@ class FlipCell(Cell):
     def memory(self) -> float:
         base = PROCESS if self.encoder == SYNTHETIC else WITH_MODEL
         texts = 8.0 * (self.train_size + 1) * self.n * (self.d or 768)
-        return base + (6.5 if self.map in ("rf", "drf") else 4.5) * texts + 24.0 * self.train_size**2
+        return base + (13.0 if self.map in ("rf", "drf") else 5.0) * texts + 24.0 * self.train_size**2
 
     def seconds(self) -> float:
         size, n, d = self.train_size, self.n, self.d or 768
-        flips = len(self.questions()) * (0.2 if self.map in ("raf", "relu-raf") else 6e-8 * n * d * d)
-        gram = 4e-11 * size**2 * n * d
-        features = 2e-10 * size**2 * n * d if self.map in ("rf", "drf") else 4e-11 * size * n * d * (n + d)
+        flips = len(self.questions()) * (0.3 if self.map in ("raf", "relu-raf") else 1.8e-7 * n * d * d)
+        gram = 8e-11 * size**2 * n * d
+        features = 5e-10 * size**2 * n * d if self.map in ("rf", "drf") else 8e-11 * size * n * d * (n + d)
         reading = 0.0 if self.encoder == SYNTHETIC else 0.004 * size
         return 0.3 + features + gram + flips + reading
 
@@ -143,7 +143,7 @@ class _Last:
     def __init__(self) -> None:
         self.key: tuple[Any, ...] = ()
         self.task: Task | None = None
-        self.most = 0  # the largest training set so far: the next trial is read with as many texts at once
+        self.most = self.longest = 0  # the most texts and tokens so far: the next trial is read with as many at once
 
 
 _last = _Last()
@@ -154,16 +154,14 @@ def _task(cell: FlipCell) -> Task:
     if cell.encoder == SYNTHETIC:
         return GaussianTask(key)
     assert cell.data is not None
-    longest = cell.at_least or cell.n
-    if cell.padding == "published":
-        longest = 256
-    source = (cell.data, longest, cell.encoder, cell.layer, cell.shorter_than, cell.padding, *key)
-    if _last.key != source or _last.task is None or cell.train_size > _last.most:
+    source = (cell.data, cell.at_least, cell.encoder, cell.layer, cell.shorter_than, cell.padding, *key)
+    longest = cell.at_least or cell.n  # padded texts are all alike: as many of their tokens as cells ask for
+    if _last.key != source or _last.task is None or cell.train_size > _last.most or longest > _last.longest:
         _last.task = None
-        _last.most = max(cell.train_size, _last.most if _last.key[:-1] == source[:-1] else 0)
-        seed = stream(*key)
-        _last.task = RealTask.load(
-            cell.data, _last.most, longest, seed, cell.encoder, cell.layer, cell.shorter_than, cell.padding
-        )
+        similar = _last.key[:-1] == source[:-1]
+        _last.most = max(cell.train_size, _last.most if similar else 0)
+        _last.longest = max(longest, _last.longest if similar else 0)
+        options = (cell.encoder, cell.layer, cell.shorter_than, cell.padding)
+        _last.task = RealTask.load(cell.data, _last.most, _last.longest, stream(*key), *options)
         _last.key = source
     return _last.task

@@ -12,7 +12,7 @@ from wordsway.maps.named import named_map
 from wordsway.search.ascent import check_budget
 from wordsway.seeds import stream
 from wordsway.sensitivity import word_sensitivity
-from wordsway.tasks import PADDINGS
+from wordsway.tasks import PADDINGS, PUBLISHED_LENGTH
 from wordsway.tokens import check_size, check_tokens, synthetic_tokens
 
 SYNTHETIC = "synthetic"
@@ -135,6 +135,8 @@ def check_text_source(padding: str, layer: int, token: int | str, n: int) -> Non
     """What cells with texts have in common."""
     if padding not in PADDINGS:
         raise InputError(f"padding={padding!r} is not known; use: {', '.join(PADDINGS)}")
+    if padding == "published" and n > PUBLISHED_LENGTH:
+        raise InputError(f"n={n} is more than the {PUBLISHED_LENGTH} tokens that texts are padded to as published")
     if padding == "published" and layer:
         raise InputError(f"padding as published is for the embedding layer's output, not for layer={layer}")
     if isinstance(token, str):
