@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 from typer.testing import CliRunner
 
 import wordsway as ws
@@ -247,26 +248,41 @@ def verdict(rows: list[dict[str, Any]], **claim: Any) -> Any:
 
 
 def test_verdicts() -> None:
-    rows = rows_for(lower=lambda n, trial: n**-0.6 * (1 + 0.01 * trial))
+    rows = rows_for(lower=lambda n, trial: n ** -(0.6 + 0.01 * (trial - 2)))
     found = verdict(rows, statistic="exponent", predicted=-0.5, at_most=-0.5)
-    assert found.verdict == "holds" and found.measured == pytest.approx(-0.6, abs=1e-9)
-    assert found.low < -0.6 < found.high and found.rows == 20
+    assert found.verdict == "holds" and found.measured == pytest.approx(-0.6, abs=1e-9) and found.rows == 20
+    assert found.high - found.low == pytest.approx(2 * 2.776 * 0.01 * math.sqrt(2.5 / 5), rel=1e-3)  # t over 5 slopes
     assert verdict(rows, statistic="exponent", at_least=-0.5).verdict == "does not hold"
     assert verdict(rows, statistic="exponent", at_least=-0.6).verdict == "not tested"
+    alone = verdict([row for row in rows if row["trial"] == 2], statistic="exponent", at_most=-0.5)
+    assert alone.measured == pytest.approx(-0.6) and alone.low == pytest.approx(-0.6)
     smallest = verdict(rows, statistic="smallest", at_least=0.05)
-    assert smallest.measured == pytest.approx(80**-0.6 * 1.02) and smallest.verdict == "holds"
+    assert smallest.measured == pytest.approx(sum(80 ** -(0.6 + 0.01 * k) for k in range(-2, 3)) / 5)
     assert verdict(rows, statistic="mean", where={"n": 10}, at_most=1).rows == 5
     assert verdict(rows, statistic="mean", where={"n": {"above": 10, "below": 80}}, at_most=1).rows == 10
     nothing = verdict(rows, statistic="mean", where={"n": 7}, at_most=1)
     assert nothing.verdict == "not tested" and nothing.note == "no rows" and nothing.measured is None
     one = verdict(rows[:1], statistic="mean", at_most=1)
-    assert one.verdict == "holds" and one.low is None and "one row" in one.note
+    assert one.verdict == "holds" and one.low is None and "one trial" in one.note
+
+
+def test_rows_of_a_trial_are_not_independent() -> None:
+    """Copies of the same trials in more rows make no interval narrower."""
+    few = [row for row in rows_for(lower=lambda n, trial: 1 + trial, err=lambda n, trial: trial / 4) if row["n"] == 10]
+    many = rows_for(lower=lambda n, trial: 1 + trial, err=lambda n, trial: trial / 4)
+    for claim in ({"statistic": "mean"}, {"statistic": "share", "of": "err"}):
+        first, second = verdict(few, **claim, at_least=0), verdict(many, **claim, at_least=0)
+        assert (first.measured, first.low, first.high) == (second.measured, second.low, second.high)
 
 
 def test_shares_and_pairs() -> None:
     rows = rows_for(err=lambda n, trial: trial / 4, bound=1.0)
     share = verdict(rows, statistic="share", of="err", by="bound", at_least=0.1)
-    assert share.measured == 0.4 and share.low == pytest.approx(0.1912, abs=1e-4)  # 8 of 20, Clopper and Pearson
+    exact = binomtest(2, 5).proportion_ci(0.95, method="exact")
+    assert share.measured == pytest.approx(0.4)
+    assert (share.low, share.high) == pytest.approx((exact.low, exact.high))  # two of five trials
+    none = verdict(rows, statistic="share", of="err", below=-1.0, at_most=0.6)
+    assert (none.measured, none.low) == (0, 0) and none.high == pytest.approx(1 - 0.025 ** (1 / 5))
     first = rows_for(lower=lambda n, trial: n * (1 + trial))
     second = rows_for(lower=lambda n, trial: 3 * n * (1 + trial), map="raf", panel="b")
     ratio = verdict([*first, *second], statistic="ratio", against={"panel": "b", "map": "raf"}, at_most=1)

@@ -10,7 +10,8 @@ share       of the values that are below `below`
 ratio       geometric mean of value / value of the row that pairs with it under `against`
 difference  mean of value - value of the row that pairs with it under `against`
 
-Intervals are 95%: Student's t, for shares Clopper and Pearson's. A claim holds if its interval lies within `at_least`
+Intervals are 95%, over trials: what rows of one trial give is averaged first, as they share texts and weights. Then it
+is Student's t, for shares Clopper and Pearson's. A claim holds if its interval lies within `at_least`
 and `at_most`, does not if the interval lies outside; if the two overlap, or there are too few rows, it was not tested.
 """
 
@@ -157,9 +158,9 @@ def _decide(claim: Claim, found: Estimate | None) -> tuple[str, str]:
     low = found.value if found.low is None else found.low
     high = found.value if found.high is None else found.high
     if least <= low and high <= most:
-        return HOLDS, "" if found.low is not None else "no interval: one row"
+        return HOLDS, "" if found.low is not None else "no interval: one trial"
     if high < least or low > most:
-        return FAILS, "" if found.low is not None else "no interval: one row"
+        return FAILS, "" if found.low is not None else "no interval: one trial"
     return UNTESTED, "the interval is too wide to decide"
 
 
@@ -187,35 +188,54 @@ def _estimate(claim: Claim, group: Sequence[Row], partners: Sequence[Row]) -> Es
     known = [(row, value) for row in group if (value := _value(claim, row)) is not None]
     if not known:
         return None
-    values = [value for _, value in known]
     if claim.statistic == "exponent":
-        slope, low, high = fit_exponent([row[claim.over] for row, _ in known], values)
-        return None if slope is None else Estimate(slope, low, high)
+        return _exponent([(row["trial"], row[claim.over], value) for row, value in known])
     if claim.statistic == "mean":
-        return mean_interval(values)
+        return _over_trials(known)
     if claim.statistic == "share":
-        return _share(sum(value < claim.below for value in values), len(values))
+        found = _over_trials([(row, float(value < claim.below)) for row, value in known])
+        return _share(found.value, len({row["trial"] for row, _ in known}))
     if claim.statistic == "smallest":
-        means: dict[Any, list[float]] = {}
+        parts: dict[Any, list[tuple[Row, float]]] = {}
         for row, value in known:
-            means.setdefault(row.get(claim.over), []).append(value)
-        return min((mean_interval(part) for part in means.values()), key=lambda part: part.value)
+            parts.setdefault(row.get(claim.over), []).append((row, value))
+        return min((_over_trials(part) for part in parts.values()), key=lambda part: part.value)
     others = {
         tuple(row.get(name) for name in claim.pair): value
         for row in partners
         if (value := _value(claim, row)) is not None
     }
-    pairs = [(value, others.get(tuple(row.get(name) for name in claim.pair))) for row, value in known]
-    both = [(a, b) for a, b in pairs if b is not None]
+    pairs = [(row, value, others.get(tuple(row.get(name) for name in claim.pair))) for row, value in known]
+    both = [(row, a, b) for row, a, b in pairs if b is not None]
     if not both:
         return None
     if claim.statistic == "difference":
-        return mean_interval([a - b for a, b in both])
-    if min(min(a, b) for a, b in both) <= 0:
+        return _over_trials([(row, a - b) for row, a, b in both])
+    if min(min(a, b) for _, a, b in both) <= 0:
         return None
-    found = mean_interval([math.log(a / b) for a, b in both])
+    found = _over_trials([(row, math.log(a / b)) for row, a, b in both])
     ends = (None if end is None else math.exp(end) for end in (found.low, found.high))
     return Estimate(math.exp(found.value), *ends)
+
+
+def _over_trials(known: Sequence[tuple[Row, float]]) -> Estimate:
+    """The mean of the trials' means. Rows of one trial share its texts and weights, so only trials count as
+    independent."""
+    trials: dict[Any, list[float]] = {}
+    for row, value in known:
+        trials.setdefault(row["trial"], []).append(value)
+    return mean_interval([math.fsum(part) / len(part) for part in trials.values()])
+
+
+def _exponent(known: Sequence[tuple[Any, float, float]]) -> Estimate | None:
+    """The mean of the trials' slopes; of a single trial, its slope with the interval of the fit."""
+    slopes = []
+    for trial in dict.fromkeys(trial for trial, _, _ in known):
+        fit = fit_exponent([x for t, x, _ in known if t == trial], [y for t, _, y in known if t == trial])
+        if fit[0] is None:
+            return None
+        slopes.append(Estimate(fit[0], fit[1], fit[2]))
+    return slopes[0] if len(slopes) == 1 else mean_interval([slope.value for slope in slopes])
 
 
 def mean_interval(values: Sequence[float]) -> Estimate:
@@ -231,14 +251,17 @@ def mean_interval(values: Sequence[float]) -> Estimate:
     return Estimate(mean, mean - half, mean + half)
 
 
-def _share(hits: int, count: int) -> Estimate:
-    from scipy.stats import binomtest
+def _share(share: float, trials: int) -> Estimate:
+    """Clopper and Pearson's interval, with as many independent draws as there are trials."""
+    from scipy.stats import beta
 
-    interval: Any = binomtest(hits, count).proportion_ci(0.95, method="exact")
-    return Estimate(hits / count, float(interval.low), float(interval.high))
+    hits = share * trials
+    low = 0.0 if hits <= 0 else float(beta.ppf(0.025, hits, trials - hits + 1))
+    high = 1.0 if hits >= trials else float(beta.ppf(0.975, hits + 1, trials - hits))
+    return Estimate(share, low, high)
 
 
-def fit_exponent(n: Sequence[int], values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+def fit_exponent(n: Sequence[float], values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
     """The slope of log(values) against log(n), with its 95% interval from Student's t; None where it is not
     determined."""
     if len(set(n)) < 2 or min(values) <= 0:

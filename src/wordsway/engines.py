@@ -123,6 +123,7 @@ class Processes(Engine):
                             suspects.append(job)
                     running.clear()
                     pool = _new_pool(self.workers)
+            pool.shutdown(wait=True)
         finally:
             _stop(pool)
 
@@ -174,12 +175,9 @@ def _begin() -> None:
 
 def _stop(pool: ProcessPoolExecutor) -> None:
     """End a pool at once: what is half done is of no use to anybody."""
-    processes = list((pool._processes or {}).values())
-    pool.shutdown(wait=False, cancel_futures=True)
-    for process in processes:
+    for process in list((pool._processes or {}).values()):
         process.terminate()
-    for process in processes:
-        process.join(10)
+    pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _too_large(job: Job, budget: float, where: str) -> Report | None:

@@ -51,7 +51,7 @@ def _settings(study: Study) -> str:
     parts = []
     panels = [panel for panel in study.panels if panel.skip is None]
     for names in (("encoder", "model"), ("data",), ("padding",), ("seed",)):
-        values = dict.fromkeys(str(p.values[name]) for p in panels for name in names if name in p.values)
+        values = dict.fromkeys(Path(str(p.values[name])).name for p in panels for name in names if name in p.values)
         if "synthetic" in values and names in (("data",), ("padding",)):
             continue
         parts += [f"{names[0]} {', '.join(values)}"] if values else []
