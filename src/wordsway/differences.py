@@ -52,39 +52,72 @@ class Differences:
 
 
 def compare_tables(first: Table, second: Table, column: str | None = None) -> Differences:
-    """Match the cells of two tables by all that identifies them but seed and trial, and compare a column's means."""
+    """Match cells by all that identifies them but seed and trial, and compare a column's means. Panels that both have
+    are compared one by one; where they have none in common, everything with everything."""
     if not first.rows or not second.rows:
         raise InputError("one of the runs has no results yet, so there is nothing to compare")
-    names = ["study", "panel", *_identity([*first.rows, *second.rows])]
+    tables = (first.rows, second.rows)
+    panels = [list(dict.fromkeys((row["study"], row["panel"]) for row in rows)) for rows in tables]
+    shared = [panel for panel in panels[0] if panel in panels[1]]
+    parts = [[[r for r in rows if (r["study"], r["panel"]) == panel] for rows in tables] for panel in shared]
+    found: list[Difference] = []
+    settings: dict[str, tuple[Any, Any]] = {}
+    counts, known = [0, 0], 0
+    for one, other in parts or [list(tables)]:
+        where = {} if not shared or len(shared) == 1 else {"study": one[0]["study"], "panel": one[0]["panel"]}
+        apart, groups = _matched(one, other, column)
+        settings |= apart
+        cells, values = _shown([key for key in groups[0] if key in groups[1]])
+        for key, cell in zip(values, cells, strict=True):
+            found.append(_difference({**where, **cell}, key[1], groups[0][key], groups[1][key]))
+        known += len(values)
+        counts = [count + len(group) for count, group in zip(counts, groups, strict=True)]
+    if not found:
+        raise InputError("the two runs have no cell in common")
+    for k, rows in enumerate(tables):
+        outside = [row for row in rows if shared and (row["study"], row["panel"]) not in shared]
+        counts[k] += len(_groups(outside, ["study", "panel", *_identity(outside)], None))
+    only = (counts[0] - known, counts[1] - known)
+    return Differences(tuple(found), settings, only, first.numbers() == second.numbers())
+
+
+Groups = dict[tuple[tuple[tuple[str, Any], ...], str], dict[Any, float]]  # by cell and column, each trial's value
+
+
+def _matched(
+    first: Sequence[Row], second: Sequence[Row], column: str | None
+) -> tuple[dict[str, tuple[Any, Any]], tuple[Groups, Groups]]:
+    """What all of one side has and none of the other, and both sides' values by what is left to tell cells apart."""
+    names = _identity([*first, *second])
     settings = {}
     for name in [*names, "seed"]:
-        values = [{repr(row.get(name)) for row in table.rows} for table in (first, second)]
+        values = [{repr(row.get(name)) for row in rows} for rows in (first, second)]
         if all(len(each) == 1 for each in values) and values[0] != values[1]:
-            settings[name] = (first.rows[0].get(name), second.rows[0].get(name))
+            settings[name] = (first[0].get(name), second[0].get(name))
     names = [name for name in names if name not in settings]
-    groups = [_groups(table.rows, names, column) for table in (first, second)]
-    shared = [key for key in groups[0] if key in groups[1]]
-    if not shared:
-        raise InputError("the two runs have no cell in common")
-    varied = _telling(names, [key[0] for key in shared])
-    found = []
-    for key in shared:
-        values, name = key
-        found.append(_difference({names[k]: values[k] for k in varied}, name, groups[0][key], groups[1][key]))
-    only = (len(groups[0]) - len(shared), len(groups[1]) - len(shared))
-    return Differences(tuple(found), settings, only, first.numbers() == second.numbers())
+    return settings, (_groups(first, names, column), _groups(second, names, column))
+
+
+def _shown(keys: Sequence[tuple[tuple[tuple[str, Any], ...], str]]) -> tuple[list[dict[str, Any]], list[Any]]:
+    """For each cell the values that tell it from the others. Whole texts do not fit into a table."""
+    values: dict[str, list[Any]] = {}
+    for identity, _ in keys:
+        for name, value in identity:
+            values.setdefault(name, []).append(value)
+    several = {name for name, each in values.items() if len({repr(value) for value in each}) > 1}
+    several -= {name for name, each in values.items() if any(isinstance(v, str) and len(v) > 40 for v in each)}
+    return [{k: v for k, v in identity if k in several} for identity, _ in keys], list(keys)
 
 
 def cell_means(table: Table, column: str | None = None) -> list[tuple[dict[str, Any], str, Estimate, int]]:
     """For every cell: what tells it from the others, a column's name, its mean over trials, and their number."""
     if not table.rows:
         return []
-    names = ["study", "panel", *_identity(table.rows)]
-    groups = _groups(table.rows, names, column)
-    varied = _telling(names, [key[0] for key in groups])
+    groups = _groups(table.rows, ["study", "panel", *_identity(table.rows)], column)
+    cells, keys = _shown(list(groups))
     return [
-        ({names[k]: values[k] for k in varied}, name, mean_interval(list(trials.values())), len(trials))
-        for (values, name), trials in groups.items()
+        (cell, key[1], mean_interval(list(groups[key].values())), len(groups[key]))
+        for cell, key in zip(cells, keys, strict=True)
     ]
 
 
@@ -94,21 +127,14 @@ def _identity(rows: Iterable[Row]) -> list[str]:
     return [n for n in dict.fromkeys(n for row in rows for n in row) if n in fields or n in (*_WITHIN, "measure")]
 
 
-def _telling(names: Sequence[str], values: Sequence[Sequence[Any]]) -> list[int]:
-    """Which columns tell cells apart: those of several values. Whole texts do not fit into a table."""
-    several = [k for k in range(len(names)) if len({repr(each[k]) for each in values}) > 1]
-    return [k for k in several if not any(isinstance(each[k], str) and len(each[k]) > 40 for each in values)]
-
-
-def _groups(rows: Iterable[Row], names: Sequence[str], column: str | None) -> dict[tuple[Any, str], dict[Any, float]]:
-    """By cell and column, the value of every trial."""
-    found: dict[tuple[Any, str], dict[Any, float]] = {}
+def _groups(rows: Iterable[Row], names: Sequence[str], column: str | None) -> Groups:
+    found: Groups = {}
     for row in rows:
         name = column or _FIRST[row["measure"]]
         if isinstance(row.get(name), int | float) and not isinstance(row.get(name), bool):
-            identity = tuple(tuple(v) if isinstance(v := row.get(each), list) else v for each in names)
-            found.setdefault((identity, name), {})[row["trial"]] = float(row[name])
-    if not found:
+            values = ((each, tuple(v) if isinstance(v := row.get(each), list) else v) for each in names)
+            found.setdefault((tuple(values), name), {})[row["trial"]] = float(row[name])
+    if not found and column is not None:
         raise InputError(f"no row has a number in the column {column!r}")
     return found
 

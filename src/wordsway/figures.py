@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wordsway.cells.sensitivity import SYNTHETIC
 from wordsway.drawing import BLUE, GREY, ORANGE, heat, lines, plain
 from wordsway.study import Panel, Study
 from wordsway.tables import Table
@@ -47,13 +48,12 @@ def draw_study(study: Study, table: Table, arrays: Arrays) -> "Figure":
 
 
 def _settings(study: Study) -> str:
-    """What all panels that were run have in common, in a line: models, data, padding, trials, seed."""
+    """With what the panels that were run were made, in a line: models, data, padding, trials."""
     parts = []
     panels = [panel for panel in study.panels if panel.skip is None]
-    for names in (("encoder", "model"), ("data",), ("padding",), ("seed",)):
-        values = dict.fromkeys(Path(str(p.values[name])).name for p in panels for name in names if name in p.values)
-        if "synthetic" in values and names in (("data",), ("padding",)):
-            continue
+    for names in (("encoder", "model"), ("data",), ("padding",)):
+        real = [p for p in panels if "encoder" in names or p.values.get("encoder") != SYNTHETIC]
+        values = dict.fromkeys(Path(str(p.values[name])).name for p in real for name in names if name in p.values)
         parts += [f"{names[0]} {', '.join(values)}"] if values else []
     trials = dict.fromkeys(str(panel.trials) for panel in panels if panel.trials > 1)
     return "; ".join([*parts, *([f"{' or '.join(trials)} trials"] if trials else [])])
