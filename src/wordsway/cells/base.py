@@ -5,7 +5,7 @@ cells around it. So cells may run in any order, anywhere.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor
@@ -56,4 +56,5 @@ class Cell(ABC):
         return self
 
     def recipe(self) -> dict[str, Any]:
-        return asdict(self)
+        """Its fields, as JSON values."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}

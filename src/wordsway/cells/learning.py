@@ -9,7 +9,7 @@ from wordsway.cells.base import PROCESS, WITH_MODEL, Cell, Outcome
 from wordsway.cells.sensitivity import SYNTHETIC, check_text_source
 from wordsway.errors import InputError, RankWarning, SpanError
 from wordsway.generalization import TRAININGS, Flip, Generalization
-from wordsway.maps.named import named_map
+from wordsway.maps.named import named_map, named_recipe
 from wordsway.objectives import AIMS
 from wordsway.seeds import stream
 from wordsway.tasks import GaussianTask, RealTask, Task
@@ -62,7 +62,7 @@ class FlipCell(Cell):
                 raise InputError(f"a penalty must be a number of at least 0, got {penalty!r}")
         if "penalized" in self.objectives and not self.penalties:
             raise InputError("penalties is empty, but the objective penalized needs at least one")
-        named_map(self.map, 1, 1, depth=self.depth)
+        named_recipe(self.map, depth=self.depth)
         check_text_source(self.padding, self.layer, self.token, self.n)
 
     def settle(self) -> "FlipCell":

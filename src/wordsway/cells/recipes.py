@@ -28,7 +28,7 @@ KINDS: dict[str, type[Cell]] = {
 def recipe_of(cell: Cell) -> dict[str, Any]:
     """All that a cell is, as JSON values."""
     name = next(name for name, kind in KINDS.items() if kind is type(cell))
-    return json.loads(json.dumps({"measure": name, **cell.recipe()}))
+    return {"measure": name, **cell.recipe()}
 
 
 def cell_of(recipe: dict[str, Any]) -> Cell:

@@ -8,7 +8,7 @@ from wordsway import theory
 from wordsway.cells.base import PROCESS, WITH_MODEL, Cell, Outcome
 from wordsway.cells.passages import passage
 from wordsway.errors import InputError
-from wordsway.maps.named import named_map
+from wordsway.maps.named import named_map, named_recipe
 from wordsway.search.ascent import check_budget
 from wordsway.seeds import stream
 from wordsway.sensitivity import word_sensitivity
@@ -52,7 +52,7 @@ class SensitivityCell(Cell):
         for name in ("layer", "trial", "seed"):
             check_size(getattr(self, name), name, least=0)
         check_budget(self.budget)
-        named_map(self.map, 1, 1, depth=self.depth, temperature=self.temperature)
+        named_recipe(self.map, depth=self.depth, temperature=self.temperature)
         if not 0 < self.radius < math.inf:
             raise InputError(f"radius must be a positive number, in units of sqrt(d), got {self.radius!r}")
         check_text_source(self.padding, self.layer, self.token, self.n)

@@ -22,6 +22,16 @@ def named_map(
     device: torch.device | str = "cpu",
 ) -> FeatureMap:
     """RF, deep RF (depth 2 unless given), softmax RAF or ReLU-RAF, with weights drawn for texts of n tokens."""
+    recipe = named_recipe(name, depth=depth, activation=activation, temperature=temperature)
+    if isinstance(recipe, RandomAttention):
+        return recipe.sample(d=d, n=n, seed=seed)
+    return recipe.sample(n=n, d=d, seed=seed, device=device)
+
+
+def named_recipe(
+    name: str, *, depth: int | None = None, activation: str = "relu", temperature: float = 1.0
+) -> RandomAttention | RandomFeatures:
+    """The same without weights; what has no meaning for a map is an error."""
     if name not in NAMES:
         raise InputError(f"map={name!r} is not known; use one of: {', '.join(NAMES)}")
     if depth is not None and name != "drf":
@@ -29,9 +39,7 @@ def named_map(
     if name in ("raf", "relu-raf"):
         if activation != "relu":
             raise InputError(f"activation={activation!r} has no meaning for map={name!r}; it belongs to rf and drf")
-        score = "softmax" if name == "raf" else "relu"
-        return RandomAttention(score, temperature).sample(d=d, n=n, seed=seed)
+        return RandomAttention("softmax" if name == "raf" else "relu", temperature)
     if temperature != 1.0:
         raise InputError(f"temperature={temperature} has no meaning for map={name!r}; it belongs to raf")
-    layers = 1 if name == "rf" else (2 if depth is None else depth)
-    return RandomFeatures(layers, activation=activation).sample(n=n, d=d, seed=seed, device=device)
+    return RandomFeatures(1 if name == "rf" else (2 if depth is None else depth), activation=activation)
