@@ -23,7 +23,7 @@ $(REAL): $(READY)
 	touch $@
 
 run: $(READY)
-	$(BIN)/wordsway reproduce --scale laptop --out runs/paper
+	$(BIN)/wordsway reproduce --scale laptop --out runs/laptop
 
 test: lint types $(REAL)
 	$(BIN)/python -m pytest -q

@@ -290,6 +290,7 @@ def test_what_is_no_run(tmp_path: Path) -> None:
         ({"engine": "processes", "workers": 0}, "workers must be"),
         ({"engine": "processes", "scheduler": "tcp://x:1"}, "for the engine dask"),
         ({"engine": "dask", "scheduler": "tcp://127.0.0.1:1"}, "cannot reach the Dask scheduler"),
+        ({"engine": "dask", "scheduler": "foo"}, "tcp://HOST:PORT"),
     ],
 )
 def test_bad_engines(options: dict[str, Any], message: str) -> None:
@@ -389,12 +390,18 @@ def test_reproduce(tmp_path: Path) -> None:
         "claims.md",
     } <= written
     assert (out / "fig2.svg").read_text().startswith("<?xml")
+    part = [*command[:1], "fig3a", *command[4:]]  # a panel that is there, alone: its figure keeps the others
+    assert "fig3 a was in this folder" in runner.invoke(app, [*part, "--trials", "3", "--engine", "inline"]).stderr
+    with Store.read(out) as store:
+        assert [[p.id for p in study.panels] for study in store.studies() if study.name == "fig3"] == [list("abcd")]
     again = runner.invoke(app, [*command, "--json"])
     shown = json.loads(again.stdout)
     assert {claim["verdict"] for claim in shown["claims"]} <= {"holds", "does not hold", "not tested"}
     assert "nothing left" in runner.invoke(app, ["resume", str(out)]).stderr
     exported = runner.invoke(app, ["export", str(out), "--format", "json"])
     assert len(json.loads(exported.stdout)) == len(shown["rows"])
+    assert runner.invoke(app, ["export", str(out), "--out", str(out / "all.parquet")]).exit_code == 0
+    assert (out / "all.parquet").read_bytes().startswith(b"PAR1")
     assert "tables are equal" in runner.invoke(app, ["compare", str(out), str(out)]).stdout
     listed = json.loads(runner.invoke(app, ["studies", "--json"]).stdout)
     assert [each["name"] for each in listed] == ["fig1", "fig2", "fig3", "fig4", "fig5"]

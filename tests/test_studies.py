@@ -15,6 +15,8 @@ from scipy.stats import binomtest
 from typer.testing import CliRunner
 
 import wordsway as ws
+from wordsway.cells.base import Cell
+from wordsway.cells.learning import FlipCell
 from wordsway.cells.recipes import RESULT_VERSION, cell_of, key_of, recipe_of
 from wordsway.cells.sensitivity import SensitivityCell
 from wordsway.claims import Claim, judge
@@ -141,14 +143,25 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         ("trials = 2", "trials = 0", 8, "trials must be a whole number of at least 1"),
         ('title = "A study"', "title = 3", 2, "title must be a string"),
         ('title = "A study"', "colour = 3", 2, "unknown key 'colour'"),
-        ('title = "A study"', 'layout = [["z"]]', 1, "names 'z', which is no panel"),
+        ('title = "A study"', 'layout = [["z"]]', 2, "names 'z', which is no panel"),
         ('name = "mine"', 'name = "../up"', 1, "a study's name"),
         ('statistic = "exponent"', 'statistic = "mood"', 17, "statistic='mood' is not known"),
         ('statistic = "exponent"', 'statistics = "mood"', 17, "unknown key 'statistics'; did you mean 'statistic'?"),
         ("at_most = -0.5", "predicted = -0.5", 13, "can never fail"),
         ("at_most = -0.5", 'at_most = "low"', 18, "at_most of a claim must be a number"),
-        ('panel = "1"', 'panel = "2"', 1, "is about '2', which is no panel"),
-        ("d = 16", "d = 16]", 7, "line 7"),
+        ('panel = "1"', 'panel = "2"', 16, "panel='2' is no panel"),
+        ('panel = "1"', "panel = 1", 16, "panel of a claim must be a string, in quotes, got 1"),
+        ("at_most = -0.5", "at_most = -0.5\nat_least = 1", 19, "nothing can hold"),
+        ("at_most = -0.5", 'at_most = -0.5\nof = "loower"', 19, "did you mean 'lower'?"),
+        ("at_most = -0.5", 'at_most = -0.5\nof = "checked"', 19, "no column of numbers"),
+        ("at_most = -0.5", 'at_most = -0.5\neach = ["radiuss"]', 19, "did you mean 'radius'?"),
+        ("at_most = -0.5", 'at_most = -0.5\nwhere = { mapp = "raf" }', 19, "did you mean 'map'?"),
+        ("at_most = -0.5", "at_most = -0.5\nwhere = { n = { abov = 1 } }", 19, "above = number"),
+        ("at_most = -0.5", 'at_most = -0.5\nwhere = { n = { above = "x" } }', 19, "above = number"),
+        ("[panel.smoke]", "[panel.tiny]", 10, "'tiny' is no scale; those are: smoke, laptop, paper"),
+        ("n = [4]", "m = [4]", 11, "unknown key 'm'"),  # of another scale than the one that is asked for
+        ("trials = 2", "trials = 10000000", 8, "000,000 cells are too many"),
+        ("d = 16", "d = 16]", 7, "column"),
     ],
 )
 def test_bad_files_are_errors_with_a_line(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:
@@ -168,6 +181,13 @@ def test_more_coordinates_than_there_are(tmp_path: Path) -> None:
     file.write_text(STUDY.replace("d = 16", 'd = [16, 400]\nencoder = "minilm"\ndata = "sample"'))
     done = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "out")])
     assert done.exit_code == 2 and "d=16, 400 is too wide; it could be d=16, 384, as minilm has 384" in done.stderr
+
+
+@pytest.mark.parametrize("cell", [SensitivityCell(map="raf", n=3, d=4), FlipCell(map="raf", n=3, train_size=4, d=4)])
+def test_a_kind_says_which_columns_its_rows_have(cell: Cell) -> None:
+    for row in cell.settle().measure().rows:
+        assert set(row) == {*cell.numbers, *cell.names}
+        assert all(row[name] is None or isinstance(row[name], int | float) for name in cell.numbers)
 
 
 def test_no_panel_no_file_no_scale(tmp_path: Path) -> None:
@@ -328,6 +348,13 @@ def test_comparisons() -> None:
     fewer = compare_tables(table(), table(0.5, trials=3)).cells[0]
     assert not fewer.paired and fewer.trials == (4, 3) and fewer.low is not None and fewer.low < fewer.difference
     assert fewer.difference == pytest.approx(0.45) and not math.isnan(fewer.low)
+    flips = [
+        {"study": "s", "panel": "a", "measure": "flips", "map": "raf", "n": 4, "training": "retrain", "penalty": None,
+         "objective": "align", "trial": t, "seed": 0, "err": 1.0 + t, "before": 0.1 * t, "after": 0.2 * t}
+        for t in range(3)
+    ]  # fmt: skip
+    (flip,) = compare_tables(Table(tuple(flips)), Table(tuple({**r, "before": 9.0} for r in flips))).cells
+    assert flip.trials == (3, 3) and flip.difference == 0  # what came out is not part of what a cell is
     with pytest.raises(ws.InputError, match="no cell in common"):
         compare_tables(table(), Table(tuple({**row, "n": row["n"] + 1} for row in table().rows)))
     with pytest.raises(ws.InputError, match="no results"):

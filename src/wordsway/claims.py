@@ -28,6 +28,20 @@ HOLDS, FAILS, UNTESTED = "holds", "does not hold", "not tested"
 Row = Mapping[str, Any]
 
 
+class ClaimError(InputError):
+    """A claim that cannot be: `key` is what is wrong with it, where that can be told."""
+
+    def __init__(self, message: str, key: str | None = None) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+def hint(name: str, known: Sequence[str]) -> str:
+    """What may have been meant."""
+    near = get_close_matches(name, known, 1)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+
+
 @dataclass(frozen=True)
 class Claim:
     """See the module for what the fields mean. `each` makes a line of its own for every value of some columns; `pair`
@@ -51,33 +65,61 @@ class Claim:
 
     def __post_init__(self) -> None:
         if self.statistic not in STATISTICS:
-            raise InputError(f"statistic={self.statistic!r} is not known; use one of: {', '.join(STATISTICS)}")
+            known = ", ".join(STATISTICS)
+            raise ClaimError(f"statistic={self.statistic!r} is not known; use one of: {known}", "statistic")
         if self.at_least is None and self.at_most is None:
-            raise InputError(f"the claim {self.says!r} can never fail: give at_least or at_most")
+            raise ClaimError(f"the claim {self.says!r} can never fail: give at_least or at_most")
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            message = f"at_least={self.at_least:g} is more than at_most={self.at_most:g}, so nothing can hold"
+            raise ClaimError(message, "at_least")
         if self.statistic in ("ratio", "difference") and not self.against:
-            raise InputError(f"the claim {self.says!r} needs against, the rows that its {self.statistic} is to")
+            raise ClaimError(f"the claim {self.says!r} needs against, the rows that its {self.statistic} is to")
 
     @staticmethod
     def make(table: Mapping[str, Any]) -> "Claim":
         """A claim from the keys of a study file, checked."""
-        kinds = {f.name: f for f in fields(Claim)}
+        kinds = [f.name for f in fields(Claim)]
         for name in table:
             if name not in kinds:
-                near = get_close_matches(name, kinds, 1)
-                raise InputError(f"a claim has the unknown key {name!r}; " + (
-                    f"did you mean {near[0]!r}?" if near else f"known: {', '.join(kinds)}"))  # fmt: skip
-        for name in ("says", "source", "panel", "statistic"):
-            if not isinstance(table.get(name), str):
-                raise InputError(f"a claim needs {name}, a string, got {table.get(name)!r}")
+                raise ClaimError(f"a claim has the unknown key {name!r}; {hint(name, kinds)}", name)
+        for name in ("says", "source", "panel", "statistic", "of", "by", "over"):
+            if not isinstance(table.get(name, "" if name in ("of", "by", "over") else None), str):
+                raise ClaimError(f"{name} of a claim must be a string, in quotes, got {table.get(name)!r}", name)
         for name in ("where", "against"):
             if not isinstance(table.get(name, {}), Mapping):
-                raise InputError(f"{name} of a claim must be a table such as {{ map = 'raf' }}, got {table[name]!r}")
+                raise ClaimError(
+                    f"{name} of a claim must be a table such as {{ map = 'raf' }}, got {table[name]!r}", name
+                )
+            for column, wanted in table.get(name, {}).items():
+                for end, value in wanted.items() if isinstance(wanted, Mapping) else ():
+                    if end not in ("above", "below") or isinstance(value, bool) or not isinstance(value, int | float):
+                        message = f"{column} of {name} takes {{ above = number, below = number }}, got {dict(wanted)}"
+                        raise ClaimError(message, name)
+        for name in ("pair", "each"):
+            listed = table.get(name, [])
+            if not isinstance(listed, list | tuple) or not all(isinstance(item, str) for item in listed):
+                raise ClaimError(f"{name} of a claim must be a list of columns, got {listed!r}", name)
         for name in ("below", "predicted", "at_least", "at_most"):
             value = table.get(name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-                raise InputError(f"{name} of a claim must be a number, got {value!r}")
+                raise ClaimError(f"{name} of a claim must be a number, got {value!r}", name)
         values: dict[str, Any] = {k: tuple(v) if k in ("pair", "each") else v for k, v in table.items()}
         return Claim(**values)
+
+    def check_columns(self, numbers: Sequence[str], others: Sequence[str]) -> None:
+        """Raise an error unless the columns that it is about are there."""
+        known = [*numbers, *others]
+        for key in ("of", "by", "over"):
+            name = getattr(self, key)
+            asked = key != "over" or self.statistic in ("exponent", "smallest")
+            if name is not None and asked and name not in (numbers if key != "over" else known):
+                raise ClaimError(f"{key}={name!r} is no column of numbers; {hint(name, numbers)}", key)
+        for key in ("where", "against", "each", "pair"):
+            if key == "pair" and not self.against:
+                continue
+            for name in getattr(self, key):
+                if name not in known:
+                    raise ClaimError(f"{key} names {name!r}, which is no column; {hint(name, known)}", key)
 
     def to_dict(self) -> dict[str, Any]:
         empty: tuple[Any, ...] = (None, {}, ())
@@ -169,7 +211,9 @@ def _fits(row: Row, where: Mapping[str, Any]) -> bool:
     for name, wanted in where.items():
         value = row.get(name)
         if isinstance(wanted, Mapping):
-            if value is None or not wanted.get("above", -math.inf) < value < wanted.get("below", math.inf):
+            if not isinstance(value, int | float) or not wanted.get("above", -math.inf) < value < wanted.get(
+                "below", math.inf
+            ):
                 return False
         elif value not in wanted if isinstance(wanted, list | tuple) else value != wanted:
             return False

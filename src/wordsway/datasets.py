@@ -147,11 +147,19 @@ def _rows(name: str, text_column: str, label_column: str, split: str) -> Iterato
         return read_folder(path, split)
     if path.is_file():
         return read_file(path, text_column, label_column)
+    check_source(name)
+    return read_hub(name, text_column, label_column, split)
+
+
+def check_source(name: str) -> None:
+    """Raise an InputError if this can be no source of texts; the hub is not asked."""
+    path = Path(name).expanduser()
+    if name in ("sample", "imdb") or path.is_dir() or path.is_file():
+        return
     if path.suffix in (".csv", ".tsv", ".jsonl", ".parquet") or not _HUB_ID.fullmatch(name) or name.startswith("."):
         raise InputError(
             f"there is no file or folder {name!r}, and it is no data set; use 'sample', 'imdb', a path or a hub id"
         )
-    return read_hub(name, text_column, label_column, split)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from wordsway.errors import InputError
 from wordsway.tables import Table
 
 Row = Mapping[str, Any]
-_WITHIN = ("training", "objective", "penalty", "layer")  # what tells the rows of one cell apart
+# What tells the rows of one cell apart.
+_WITHIN = {"flips": ("training", "objective", "penalty"), "layers": ("layer",)}
 _FIRST = {
     "sensitivity": "lower",
     "flips": "err",
@@ -64,7 +65,7 @@ def compare_tables(first: Table, second: Table, column: str | None = None) -> Di
     settings: dict[str, tuple[Any, Any]] = {}
     counts, known = [0, 0], 0
     for one, other in parts or [list(tables)]:
-        where = {} if not shared or len(shared) == 1 else {"study": one[0]["study"], "panel": one[0]["panel"]}
+        where = {"study": one[0]["study"], "panel": one[0]["panel"]} if shared else {}
         apart, groups = _matched(one, other, column)
         settings |= apart
         cells, values = _shown([key for key in groups[0] if key in groups[1]])
@@ -122,9 +123,13 @@ def cell_means(table: Table, column: str | None = None) -> list[tuple[dict[str, 
 
 
 def _identity(rows: Iterable[Row]) -> list[str]:
-    """Columns that say which cell a row belongs to."""
-    fields = {name for kind in KINDS.values() for name in kind.__dataclass_fields__} - {"trial", "seed"}
-    return [n for n in dict.fromkeys(n for row in rows for n in row) if n in fields or n in (*_WITHIN, "measure")]
+    """Columns that say which cell a row belongs to: the fields of its kind of cell, and what tells its rows apart."""
+    found: dict[str, None] = {}
+    for measure in dict.fromkeys(row["measure"] for row in rows):
+        fields = KINDS[measure].__dataclass_fields__
+        found |= dict.fromkeys(["measure", *(name for name in fields if name not in ("trial", "seed"))])
+        found |= dict.fromkeys(_WITHIN.get(measure, ()))
+    return list(found)
 
 
 def _groups(rows: Iterable[Row], names: Sequence[str], column: str | None) -> Groups:

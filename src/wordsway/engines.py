@@ -5,8 +5,11 @@ the same reports, since a cell draws its own randomness and runs on one thread.
 """
 
 import os
+import re
 import signal
+import socket
 import threading
+import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
@@ -34,9 +37,9 @@ def cores() -> int:
 
 
 class Engine(ABC):
-    """`workers` is how many cells run at once."""
+    """`workers` is how many cells run at once; None where only a cluster knows."""
 
-    workers: int = 1
+    workers: int | None = 1
 
     @abstractmethod
     def run(self, jobs: Sequence[Job], started: Started) -> Reports:
@@ -77,19 +80,19 @@ class Processes(Engine):
     alone, so that no other one is blamed for it."""
 
     def __init__(self, workers: int) -> None:
-        self.workers = workers
+        self.workers = self._count = workers
 
     def run(self, jobs: Sequence[Job], started: Started) -> Reports:
         budget = _SHARE * available_bytes()
         waiting, suspects = deque(jobs), deque[Job]()
         deaths: dict[str, int] = {}
         running: dict[Future[Report], Job] = {}
-        pool = _new_pool(self.workers)
+        pool = _new_pool(self._count)
         try:
             while waiting or suspects or running:
                 alone = suspects if suspects else None
                 queue = alone if alone is not None else waiting
-                while queue and len(running) < (1 if alone is not None else self.workers):
+                while queue and len(running) < (1 if alone is not None else self._count):
                     job = queue[0]
                     refused = _too_large(job, budget, "this machine")
                     if refused is not None:
@@ -103,7 +106,7 @@ class Processes(Engine):
                         running[pool.submit(execute, recipe_of(job.cell), job.revision, RESULT_VERSION)] = job
                     except BrokenProcessPool:  # a worker was killed while it was idle
                         queue.appendleft(job)
-                        pool = _new_pool(self.workers)
+                        pool = _new_pool(self._count)
                         break
                     started(job)
                 if not running:
@@ -122,7 +125,7 @@ class Processes(Engine):
                         else:
                             suspects.append(job)
                     running.clear()
-                    pool = _new_pool(self.workers)
+                    pool = _new_pool(self._count)
             pool.shutdown(wait=True)
         finally:
             _stop(pool)
@@ -191,7 +194,8 @@ class Dask(Engine):
     """A Dask cluster: the one at `scheduler`, or else workers of this machine with one thread each."""
 
     def __init__(self, workers: int, scheduler: str | None = None) -> None:
-        self.workers, self.scheduler = workers, scheduler
+        self.workers = workers if scheduler is None else None
+        self.scheduler = scheduler
 
     def run(self, jobs: Sequence[Job], started: Started) -> Reports:
         try:
@@ -201,7 +205,11 @@ class Dask(Engine):
         cluster: Any = None
         if self.scheduler is None:
             options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-            cluster = distributed.LocalCluster(n_workers=self.workers, processes=True, **options)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of ports that are taken
+                cluster = distributed.LocalCluster(n_workers=self.workers, processes=True, **options)
+        else:
+            _check_address(self.scheduler)
         try:
             client = _client(distributed.Client, cluster or self.scheduler)
             try:
@@ -213,14 +221,14 @@ class Dask(Engine):
                 cluster.close()
 
     def _run(self, client: Any, as_completed: Any, jobs: Sequence[Job], started: Started) -> Reports:
-        limit = self._check_workers(client)
+        limit, at_once = self._check_workers(client)
         waiting = deque(jobs)
         running: dict[str, Job] = {}
         finished = as_completed(loop=client.loop, raise_errors=False)
         serial = f"{os.getpid()}-{os.urandom(4).hex()}"  # another driver of this scheduler has tasks of its own
 
         def hand_out() -> Reports:
-            while waiting and len(running) < 2 * self.workers:
+            while waiting and len(running) < 2 * at_once:
                 job = waiting.popleft()
                 refused = _too_large(job, limit, "the smallest worker")
                 if refused is not None:
@@ -246,8 +254,8 @@ class Dask(Engine):
             future.release()
             yield from hand_out()
 
-    def _check_workers(self, client: Any) -> float:
-        """Wait for workers; the memory of the smallest one."""
+    def _check_workers(self, client: Any) -> tuple[float, int]:
+        """Wait for workers; the memory of the smallest one, and their number."""
         try:
             client.wait_for_workers(1, timeout=60)
         except TimeoutError:
@@ -259,8 +267,18 @@ class Dask(Engine):
                 f"{len(several)} of {len(workers)} Dask workers have more than one thread, and cells that share a "
                 "process share its memory and time; start them with --nthreads 1 (and --nworkers for more of them)"
             )
-        self.workers = len(workers)
-        return min(float(worker["memory_limit"] or float("inf")) for worker in workers)
+        return min(float(worker["memory_limit"] or float("inf")) for worker in workers), len(workers)
+
+
+def _check_address(address: str) -> None:
+    """Whether somebody listens there; the client itself would try for long."""
+    match = re.fullmatch(r"(?:tcp|tls)://(\[.+\]|[^:\[\]]+):(\d+)", address)
+    if match is None:
+        raise InputError(f"a scheduler is given as tcp://HOST:PORT, got {address!r}")
+    try:
+        socket.create_connection((match[1].strip("[]"), int(match[2])), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(f"cannot reach the Dask scheduler {address!r}: {one_line(error)}") from None
 
 
 def _client(kind: Any, place: Any) -> Any:

@@ -1,8 +1,10 @@
 """A study's results as one figure in the paper's layout: every panel in its place, drawn by what it measures."""
 
+import math
 import os
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,11 +42,26 @@ def draw_study(study: Study, table: Table, arrays: Arrays) -> "Figure":
     figure.suptitle(plain(study.title or study.name), x=0.01, ha="left", fontweight="bold", fontsize=12)
     figure.supxlabel(plain(_settings(study)), x=0.995, ha="right", fontsize=7.5, color=GREY)
     bands: Any = figure.subfigures(len(study.layout), 1, squeeze=False, height_ratios=heights)[:, 0]
+    frame = Frame.of(table.of(study.name))
     for band, row in zip(bands, study.layout, strict=True):
         places: Any = band.subfigures(1, len(row), squeeze=False, width_ratios=[_width(panels[each]) for each in row])
         for place, each in zip(places[0], row, strict=True):
-            _draw_panel(place, panels[each], table.of(study.name, each), arrays)
+            _draw_panel(place, panels[each], table.of(study.name, each), arrays, frame)
     return figure
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where the axis of gamma ends, and whether points lie beyond the frame: the same for all panels of a figure."""
+
+    right: float = 2.1
+    beyond: bool = False
+
+    @staticmethod
+    def of(rows: Sequence[Row]) -> "Frame":
+        points = [(row["gamma"], row["err"]) for row in rows if row.get("err") is not None]
+        right = min(FAR, max([2.1, *(1.05 * gamma for gamma, _ in points)]))
+        return Frame(right, any(gamma > FAR or err > TOP for gamma, err in points))
 
 
 def _settings(study: Study) -> str:
@@ -55,12 +72,19 @@ def _settings(study: Study) -> str:
         real = [p for p in panels if "encoder" in names or p.values.get("encoder") != SYNTHETIC]
         values = dict.fromkeys(Path(str(p.values[name])).name for p in real for name in names if name in p.values)
         parts += [f"{names[0]} {', '.join(values)}"] if values else []
-    trials = dict.fromkeys(str(panel.trials) for panel in panels if panel.trials > 1)
-    return "; ".join([*parts, *([f"{' or '.join(trials)} trials"] if trials else [])])
+    trials = {panel.id: panel.trials for panel in panels if panel.trials > 1}
+    if len(set(trials.values())) == 1:
+        parts.append(f"{next(iter(trials.values()))} trials")
+    elif trials:
+        parts.append("trials: " + ", ".join(f"{name} {count}" for name, count in trials.items()))
+    if trials and any(panel.measure == "sensitivity" for panel in panels):
+        parts.append("bands: one standard deviation")
+    return "; ".join(parts)
 
 
 def _width(panel: Panel) -> float:
-    columns = len(panel.axes().get("n", [0])) if panel.measure == "flips" else 1
+    several = [values for name, values in panel.axes().items() if name in ("map", "d", "depth", "n")]
+    columns = math.prod(map(len, several)) if panel.measure == "flips" else 1
     return {"flips": 3.7, "attention": 8.0, "layers": 7.0}.get(panel.measure, 5.2) * columns
 
 
@@ -70,7 +94,7 @@ def _height(panel: Panel) -> float:
     return 4.3 if panel.measure == "attention" else 3.9
 
 
-def _draw_panel(place: "SubFigure", panel: Panel, rows: Sequence[Row], arrays: Arrays) -> None:
+def _draw_panel(place: "SubFigure", panel: Panel, rows: Sequence[Row], arrays: Arrays, frame: Frame) -> None:
     title = plain(panel.title or panel.id)
     if not rows:
         axes = place.subplots()
@@ -79,7 +103,7 @@ def _draw_panel(place: "SubFigure", panel: Panel, rows: Sequence[Row], arrays: A
         axes.text(0.5, 0.5, plain(textwrap.fill(f"not run: {why}", 40)), ha="center", va="center", color=GREY)
         axes.set_title(title, loc="left", fontsize=10)
     elif panel.measure == "flips":
-        _draw_flips(place, panel, rows)
+        _draw_flips(place, panel, rows, frame)
     elif panel.measure == "attention":
         _draw_attention(place, title, rows[0], arrays)
     elif panel.measure == "prompts":
@@ -139,7 +163,7 @@ def _draw_curves(axes: "Axes", panel: Panel, rows: Sequence[Row]) -> None:
         axes.set_xticks([tick for tick in ticks if tick not in close])
     axes.set_xlabel(_NAMES.get(x, x))
     axes.set_ylabel("word sensitivity S")
-    axes.set_title(plain(panel.title or panel.id), loc="left", fontsize=10)
+    axes.set_title(plain(panel.title), loc="left", fontsize=10)
     axes.grid(True, color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_ylim(bottom=0)
@@ -151,32 +175,42 @@ def _short(name: str) -> str:
     return {"depth": "L"}.get(name, name)
 
 
-def _draw_flips(place: "SubFigure", panel: Panel, rows: Sequence[Row]) -> None:
-    """Err against gamma: a row of axes for each training, a column for each n."""
+def _draw_flips(place: "SubFigure", panel: Panel, rows: Sequence[Row], frame: Frame) -> None:
+    """Err against gamma: a row of axes for each training, a column for each map, d and n."""
     rows = [row for row in rows if row["err"] is not None]
     trainings = list(dict.fromkeys(row["training"] for row in rows))
-    lengths = sorted({row["n"] for row in rows})
-    grid: Any = place.subplots(len(trainings), len(lengths), sharex=True, sharey=True, squeeze=False)
-    draw_flips(grid, rows, trainings, [{"n": n} for n in lengths])
-    for axes, n in zip(grid[0], lengths, strict=True):
-        axes.set_title(plain(f"{panel.title or panel.id}, n={n}"), loc="left", fontsize=10, pad=14)
+    names = [name for name in ("map", "d", "depth") if name in panel.axes()]
+    columns = list({tuple(row[name] for name in (*names, "n")): None for row in rows})
+    grid: Any = place.subplots(len(trainings), len(columns), sharex=True, sharey=True, squeeze=False)
+    wanted = [dict(zip((*names, "n"), column, strict=True)) for column in columns]
+    draw_flips(grid, rows, trainings, wanted, frame)
+    for axes, column in zip(grid[0], wanted, strict=True):
+        parts = [str(value) if name == "map" else f"{_short(name)}={value}" for name, value in column.items()]
+        title = [panel.title] if panel.title else []
+        axes.set_title(plain(", ".join([*title, *parts])), loc="left", fontsize=10, pad=14)
     handles, labels = grid[0][0].get_legend_handles_labels()
     place.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
 
 
-def draw_flips(grid: Any, rows: Sequence[Row], trainings: Sequence[str], columns: Sequence[Mapping[str, Any]]) -> None:
+def draw_flips(
+    grid: Any,
+    rows: Sequence[Row],
+    trainings: Sequence[str],
+    columns: Sequence[Mapping[str, Any]],
+    frame: Frame | None = None,
+) -> None:
     """Points on a grid of axes. What lies on the black curve cannot follow the flip; the grey area is below half of it.
     Points beyond the frame are drawn at its edge with an arrow. Colours are training sizes or, where there is one size,
     penalties."""
+    frame = frame or Frame.of(rows)
     sizes = sorted({row["train_size"] for row in rows})
-    prices = sorted({row["penalty"] for row in rows if row["penalty"] is not None}, reverse=True)
+    prices = [row["penalty"] for row in rows if row["penalty"] is not None]
     shade = "train_size" if len(sizes) > 1 or not prices else "penalty"
     shades: list[Any] = sizes if shade == "train_size" else [*dict.fromkeys(row["penalty"] for row in rows)]
     kinds = list(dict.fromkeys((row["objective"], None if shade == "penalty" else row["penalty"]) for row in rows))
-    right = min(FAR, max(2.1, 1.05 * max(row["gamma"] for row in rows)))
     for training, line in zip(trainings, grid, strict=True):
         for column, axes in zip(columns, line, strict=True):
-            _draw_bound(axes, right)
+            _draw_bound(axes, frame.right)
             here = [r for r in rows if r["training"] == training and all(r[k] == v for k, v in column.items())]
             for k, value in enumerate(shades):
                 for objective, price in kinds:
@@ -184,9 +218,10 @@ def draw_flips(grid: Any, rows: Sequence[Row], trainings: Sequence[str], columns
                     points = [r for r in here if all(r[name] == v for name, v in wanted.items())]
                     label = _describe(objective, value if shade == "penalty" else price, sizes, wanted)
                     _scatter(axes, points, COLOURS[k % len(COLOURS)], _AIMS[objective], label)
-            axes.set(xlim=(-0.03 * right, right), ylim=(-0.03 * TOP, 1.04 * TOP))
+            axes.set(xlim=(-0.03 * frame.right, frame.right), ylim=(-0.03 * TOP, 1.04 * TOP))
             axes.spines[["top", "right"]].set_visible(False)
-            axes.scatter([], [], marker="$\u2197$", color="#555555", label="beyond the frame")
+            if frame.beyond:
+                axes.scatter([], [], marker="$\u2197$", color="#555555", label="beyond the frame")
         line[0].set_ylabel(f"Err, {_TRAININGS[training]}")
     for axes in grid[-1]:
         axes.set_xlabel("gamma: told apart before")

@@ -1,6 +1,6 @@
 """The paper's studies as one run: which panels can be had here, and what is written at the end."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -68,18 +68,45 @@ class Written:
     paths: list[Path]
 
 
-def write_reports(store: Store, shown: Callable[[str], None] = lambda what: None) -> Written:
-    """Figures (PNG, PDF, SVG), tables (CSV, Parquet where pyarrow is installed) and the claims table of a run."""
+def joined(known: Sequence[Study], asked: Sequence[Study]) -> list[Study]:
+    """Studies of the paper with the panels that a run has of them already."""
+    by_name = {study.name: study for study in known}
+    return [
+        study.joined(by_name[study.name], find_study(study.name).layout) if study.name in by_name else study
+        for study in asked
+    ]
+
+
+def replaced(known: Sequence[Study], asked: Sequence[Study]) -> list[str]:
+    """What of a run's plan has other settings now: a reader of its figures and tables should know."""
+    before = {(study.name, panel.id): panel for study in known for panel in study.panels}
+    found = []
+    for study in asked:
+        for panel in study.panels:
+            old = before.get((study.name, panel.id))
+            if old is None or old == panel:
+                continue
+            names = [k for k in {**old.values, **panel.values} if old.values.get(k) != panel.values.get(k)]
+            names += ["trials"] if old.trials != panel.trials else []
+            if names:
+                found.append(
+                    f"{study.name} {panel.id} was in this folder with other settings ({', '.join(names)}); what was "
+                    "measured is kept, but figures and tables are now of the new ones"
+                )
+    return found
+
+
+def write_reports(store: Store, studies: Sequence[Study]) -> Written:
+    """Figures (PNG, PDF, SVG), tables (CSV, Parquet where pyarrow is installed) of some studies of a run, and the
+    claims table of all. The table and the verdicts that it gives back are of those studies."""
     from wordsway.figures import draw_study, save_figure
 
-    table, studies = read_table(store), store.studies()
-    found = verdicts(studies, table)
+    table = read_table(store, studies)
     paths: list[Path] = []
     for study in studies:
         rows = Table(tuple(table.of(study.name)))
         if not rows.rows:
             continue
-        shown(study.name)
         paths += save_figure(draw_study(study, rows, store.arrays), store.folder, study.name)
         for kind in ("csv", "parquet"):
             try:
@@ -88,12 +115,14 @@ def write_reports(store: Store, shown: Callable[[str], None] = lambda what: None
                 continue  # no pyarrow: the CSV file has it all
             paths.append(store.folder / f"{study.name}.{kind}")
             write_bytes(paths[-1], content)
+    found = verdicts(store.studies(), read_table(store))
     if found:
         paths.append(store.folder / "claims.csv")
         write_text(paths[-1], claims_csv(found))
         paths.append(store.folder / "claims.md")
         write_text(paths[-1], claims_markdown(found))
-    return Written(table, found, paths)
+    names = {study.name for study in studies}
+    return Written(table, [each for each in found if each.study in names], paths)
 
 
 def claims_csv(found: Sequence[Verdict]) -> str:

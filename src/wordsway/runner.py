@@ -69,11 +69,12 @@ class Plan:
     done: int
     failed: int
     cells_of: dict[str, int] = field(default_factory=dict)  # by study
+    pace: float = 1.0  # how much longer cells took than expected, where some are done
 
     @property
     def seconds(self) -> float:
         """About how long the pending cells take on one thread."""
-        return sum(job.cell.seconds() for job in self.pending)
+        return self.pace * sum(job.cell.seconds() for job in self.pending)
 
     @property
     def memory(self) -> float:
@@ -95,7 +96,10 @@ def make_plan(store: Store, studies: Sequence[Study], retry_failed: bool = False
     pending = [job for job in jobs.values() if job.key not in results or (retry_failed and not results[job.key].done)]
     done = sum(key in results and results[key].done for key in jobs)
     failed = len(jobs) - done - sum(job.key not in results for job in jobs.values())
-    return Plan(list(jobs.values()), pending, done, failed, counts)
+    known = [(job, results[key].provenance["seconds"]) for key, job in jobs.items() if key in results]
+    expected = sum(job.cell.seconds() for job, _ in known)
+    pace = sum(seconds for _, seconds in known) / expected if len(known) >= 10 else 1.0
+    return Plan(list(jobs.values()), pending, done, failed, counts, pace)
 
 
 def run(

@@ -75,7 +75,8 @@ class Store:
         try:
             home.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from None
+            why = "it is a file" if home.is_file() else error.strerror
+            raise InputError(f"cannot make the folder {str(folder)!r}: {why}") from None
         lock = FileLock(home / _LOCK, timeout=0)
         try:
             lock.acquire()

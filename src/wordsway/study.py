@@ -1,20 +1,22 @@
 """A study is data: panels, each a grid of cells, with the claims that their results are held against."""
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
-from difflib import get_close_matches
 from typing import Any
 
 from wordsway.cells.base import Cell
 from wordsway.cells.recipes import KINDS, allows, is_axis, key_of, recipe_of, revision_of, wants
 from wordsway.cells.sensitivity import SYNTHETIC
-from wordsway.claims import Claim
+from wordsway.claims import Claim, ClaimError, hint
 from wordsway.errors import InputError
+from wordsway.tasks import PADDINGS
 from wordsway.tokens import check_size
 
 # Fields that mean something for some maps only: a grid may have them beside others, where they keep their default.
 _ONLY_FOR = {"depth": ("drf",), "temperature": ("raf",)}
+MOST = 1_000_000  # cells of a panel
 _OWN = ("id", "measure", "trials", "title", "skip")
 
 
@@ -66,9 +68,7 @@ class Panel:
         known = [f.name for f in fields(kind) if f.name != "trial"]
         for name, value in values.items():
             if name not in known:
-                near = get_close_matches(name, [*known, *_OWN], 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join([*_OWN, *known])}"
-                raise PanelError(f"unknown key {name!r}; {hint}", name)
+                raise PanelError(f"unknown key {name!r}; {hint(name, [*_OWN, *known])}", name)
             listed = isinstance(value, list | tuple) and is_axis(kind, name)
             if listed and not value:
                 raise PanelError(f"{name} is empty, so there is nothing to measure; name at least one", name)
@@ -82,6 +82,8 @@ class Panel:
             if name in values and not set(maps) & set([asked] if isinstance(asked, str) else asked):
                 raise PanelError(f"{name} is for {', '.join(maps)}, which is not among the maps", name)
         panel = Panel(**own, values=values)
+        if panel.size() > MOST:
+            raise PanelError(f"{panel.size():,} cells are too many for one panel; {MOST:,} are the most", "trials")
         if panel.skip is None:
             for name in (f.name for f in fields(kind) if f.default is MISSING):
                 if name not in values:
@@ -95,6 +97,10 @@ class Panel:
         kind = KINDS[self.measure]
         lists = {k: list(v) for k, v in self.values.items() if isinstance(v, list | tuple) and is_axis(kind, k)}
         return {k: v for k, v in lists.items() if len(v) > 1}
+
+    def size(self) -> int:
+        """How many cells there are, at most: some combinations may be the same measurement."""
+        return self.trials * math.prod(len(values) for values in self.axes().values())
 
     def cells(self) -> Iterator[Cell]:
         """All cells, the first trial of all before the second of any, so that a whole picture is there early."""
@@ -158,7 +164,9 @@ class Study:
         claims: Sequence[Claim | Mapping[str, Any]] = (),
     ) -> None:
         if not isinstance(name, str) or not name or not all(c.isalnum() or c in "-_." for c in name) or name[0] == ".":
-            raise InputError(f"a study's name is made of letters, digits, '-', '_' and '.', got {name!r}")
+            raise PanelError(
+                f"a study's name is made of letters, digits, '-', '_' and '.', got {name!r}: give a name", "name"
+            )
         listed = [panels] if isinstance(panels, Panel | Mapping) else list(panels)
         made = tuple(p if isinstance(p, Panel) else Panel.of(p, k) for k, p in enumerate(listed))
         if not made:
@@ -169,15 +177,24 @@ class Study:
         rows = tuple(tuple(row) for row in layout) or (tuple(ids),)
         unknown = [each for row in rows for each in row if each not in ids]
         if unknown:
-            raise InputError(f"the layout of {name!r} names {unknown[0]!r}, which is no panel; known: {', '.join(ids)}")
+            message = f"the layout of {name!r} names {unknown[0]!r}, which is no panel; known: {', '.join(ids)}"
+            raise PanelError(message, "layout")
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "panels", made)
         object.__setattr__(self, "title", title)
         object.__setattr__(self, "layout", rows)
         object.__setattr__(self, "claims", tuple(c if isinstance(c, Claim) else Claim.make(c) for c in claims))
         for claim in self.claims:
-            if claim.panel not in ids:
-                raise InputError(f"a claim of {name!r} is about {claim.panel!r}, which is no panel: {', '.join(ids)}")
+            self.check_claim(claim)
+
+    def check_claim(self, claim: Claim) -> None:
+        """Raise an error unless a claim is about panels and columns that there are."""
+        kinds = {panel.id: KINDS[panel.measure] for panel in self.panels}
+        if claim.panel not in kinds:
+            raise ClaimError(f"panel={claim.panel!r} is no panel; {hint(claim.panel, list(kinds))}", "panel")
+        kind = kinds[claim.panel]
+        own = [f.name for f in fields(kind)]
+        claim.check_columns(kind.numbers, [*own, *kind.names, "panel", "study", "part"])
 
     def jobs(self) -> Iterator[tuple[str, Job]]:
         """(panel, job) of every cell, panel by panel."""
@@ -185,6 +202,15 @@ class Study:
             for cell in panel.cells():
                 revision = revision_of(cell)
                 yield panel.id, Job(key_of(recipe_of(cell), revision), cell, revision)
+
+    def joined(self, other: "Study", layout: Sequence[Sequence[str]]) -> "Study":
+        """With panels of another one that this one does not have; `layout` is how they stand together."""
+        mine = {panel.id for panel in self.panels}
+        more = [panel for panel in other.panels if panel.id not in mine]
+        ids = mine | {panel.id for panel in more}
+        rows = [[each for each in row if each in ids] for row in layout]
+        claims = [*self.claims, *(claim for claim in other.claims if claim.panel not in mine)]
+        return Study(self.name, [*self.panels, *more], self.title, [row for row in rows if row], claims)
 
     def only(self, ids: Sequence[str]) -> "Study":
         """Some of the panels, with what is claimed about them."""
@@ -240,6 +266,8 @@ def adapted(
                 panel = replace(panel, skip="synthetic rows have no model behind them")
             else:
                 new["model"] = encoder
+        if padding is not None and padding not in PADDINGS:
+            raise InputError(f"padding={padding!r} is not known; use: {', '.join(PADDINGS)}")
         if (data or padding) and panel.skip is None and {**panel.values, **new}.get("encoder") == SYNTHETIC:
             raise InputError("data and padding are about real texts, but the encoder is synthetic; name another one")
         count = panel.trials if trials is None or panel.trials == 1 else trials

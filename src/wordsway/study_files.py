@@ -5,12 +5,11 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from wordsway.claims import Claim
+from wordsway.claims import Claim, ClaimError, hint
 from wordsway.errors import InputError
 from wordsway.files import decode
 from wordsway.study import Panel, PanelError, Study
@@ -31,6 +30,7 @@ def bundled_studies() -> list[str]:
 def find_study(name: str, scale: str = "paper") -> Study:
     """A study that comes along, by its name; a panel's id after it picks that panel: "fig3a", "fig2-left"."""
     names = bundled_studies()
+    name = name.lower()
     match = next((known for known in sorted(names, key=len, reverse=True) if name.startswith(known)), None)
     if match is None:
         raise InputError(f"there is no study {name!r}; known: {', '.join(names)}")
@@ -51,7 +51,7 @@ def load_study(path: str | os.PathLike[str], scale: str = "paper") -> Study:
     if not file.is_file():
         near = f" ({file.name} is a study that comes along: wordsway reproduce {file.name})" if file.name in (
             bundled_studies()) else ""  # fmt: skip
-        raise InputError(f"there is no study file {str(path)!r}{near}")
+        raise InputError(f"there is no study file {str(path)!r}{near}{' (it is a folder)' if file.is_dir() else ''}")
     return _Reader(decode(file.read_bytes(), str(path)), str(path), file.parent).study(scale)
 
 
@@ -76,12 +76,12 @@ class _Reader:
         try:
             table = tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
-            raise InputError(f"{self.name}: {error}") from None
+            place = re.search(r"^(.*) \(at line (\d+), column (\d+)\)$", str(error))
+            message = f", line {place[2]}: {place[1]} (column {place[3]})" if place else f": {error}"
+            raise InputError(f"{self.name}{message}") from None
         for key in table:
             if key not in _TOP:
-                near = get_close_matches(key, _TOP, 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_TOP)}"
-                raise self.error(f"unknown key {key!r}; {hint}", (key,))
+                raise self.error(f"unknown key {key!r}; {hint(key, _TOP)}", (key,))
         for key in ("panel", "claim"):
             listed = table.get(key, [])
             if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
@@ -97,21 +97,29 @@ class _Reader:
         ):
             raise self.error('layout must be rows of panel ids, as [["a", "b"], ["c"]]', ("layout",))
         panels = [self.panel(part, number, scale) for number, part in enumerate(table["panel"])]
-        claims = [self.claim(part, number) for number, part in enumerate(table.get("claim", []))]
         try:
-            return Study(table.get("name", Path(self.name).stem), panels, title, layout, claims)
+            study = Study(table.get("name", Path(self.name).stem), panels, title, layout)
         except InputError as error:
-            raise self.error(str(error), ("name",)) from None
+            key = error.key if isinstance(error, PanelError) else None
+            raise self.error(str(error), (key or "name",)) from None
+        claims = [self.claim(study, part, number) for number, part in enumerate(table.get("claim", []))]
+        return Study(study.name, panels, title, layout, claims)
 
     def panel(self, table: dict[str, Any], number: int, scale: str) -> Panel:
+        """The panel at one scale. The others are checked too: a mistake should not wait until somebody asks."""
         place: Place = ("panel", number)
+        for name, value in table.items():
+            if name in SCALES and not isinstance(value, dict):
+                raise self.error(f"{name} must be a table of values for that scale, [panel.{name}]", (*place, name))
+            if name not in SCALES and isinstance(value, dict):
+                raise self.error(f"{name!r} is no scale; those are: {', '.join(SCALES)}", (*place, name))
+        found = {name: self.scaled(table, place, name) for name in dict.fromkeys([*SCALES, scale])}
+        return found[scale]
+
+    def scaled(self, table: dict[str, Any], place: Place, scale: str) -> Panel:
         merged = {key: value for key, value in table.items() if key not in SCALES}
         homes: dict[str, Place] = {key: (*place, key) for key in merged}
-        own = table.get(scale, {})
-        for name in SCALES:
-            if name in table and not isinstance(table[name], dict):
-                raise self.error(f"{name} must be a table of values for that scale, [panel.{name}]", (*place, name))
-        for key, value in own.items():
+        for key, value in table.get(scale, {}).items():
             merged[key] = value
             homes[key] = (*place, scale, key)
         for key in _PATHS:
@@ -120,20 +128,20 @@ class _Reader:
                 listed = [self.inside(item, homes[key]) for item in (value if isinstance(value, list) else [value])]
                 merged[key] = listed if isinstance(value, list) else listed[0]
         try:
-            return Panel.of(merged, number)
+            return Panel.of(merged, int(place[1]))
         except PanelError as error:
             raise self.error(str(error), homes.get(error.key or "", place)) from None
         except InputError as error:  # of a cell: it names the field in its first word, mostly
             word = re.split(r"\W", str(error), maxsplit=1)[0]
             raise self.error(str(error), homes.get(word, place)) from None
 
-    def claim(self, table: Mapping[str, Any], number: int) -> Claim:
+    def claim(self, study: Study, table: Mapping[str, Any], number: int) -> Claim:
         try:
-            return Claim.make(table)
-        except InputError as error:
-            first = re.split(r"\W", str(error), maxsplit=1)[0]
-            named = [key for key in table if key == first or repr(key) in str(error)]
-            raise self.error(str(error), ("claim", number, *named[:1])) from None
+            claim = Claim.make(table)
+            study.check_claim(claim)
+        except ClaimError as error:
+            raise self.error(str(error), ("claim", number, *([error.key] if error.key else []))) from None
+        return claim
 
     def inside(self, value: Any, place: Place) -> Any:
         """A path as it is from anywhere; names of data sets and models as they are."""

@@ -6,7 +6,7 @@ cells around it. So cells may run in any order, anywhere.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -26,6 +26,9 @@ class Outcome:
 @dataclass(frozen=True)
 class Cell(ABC):
     """One measurement. `seed` is the root of its randomness, and `trial` tells repetitions apart."""
+
+    numbers: ClassVar[tuple[str, ...]] = ()  # the columns of its rows that are numbers
+    names: ClassVar[tuple[str, ...]] = ()  # the others
 
     trial: int = field(default=0, kw_only=True)
     seed: int = field(default=0, kw_only=True)

@@ -25,6 +25,12 @@ class FlipCell(Cell):
     training sets begin with smaller ones. All flips of a cell share one learner: on a map that remembers, later ones
     depend on earlier ones."""
 
+    numbers = (
+        *("width", "moved_token", "y", "penalty", *_OF_A_FLIP, "length", "rank", "residual"),
+        *("features_seconds", "gram_seconds", "solve_seconds", "update_seconds", "search_seconds"),
+    )
+    names = ("training", "objective")
+
     map: str
     n: int
     train_size: int

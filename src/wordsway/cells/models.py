@@ -20,6 +20,9 @@ class LayersCell(Cell):
     """Relative change of every layer's output when the word at token `token` of a text moves, `radius` of its own norms
     far: searched, attention-attracting, and noise. One row a layer."""
 
+    numbers = ("layer", "searched", "attracting", "noise", "noise_sd", "real_word", "replaced")
+    names = ("word",)
+
     text: str
     token: int
     model: str = "minilm"
@@ -65,6 +68,9 @@ class LayersCell(Cell):
 class AttentionCell(Cell):
     """Attention weights of one layer, of one head or (0) their mean, before and after: for two texts (`against`), or
     for one whose word at token `token` moves so that it draws attention. The maps are kept as arrays."""
+
+    numbers = ("mass_before", "mass_after", "largest_change")
+    names = ("before_tokens", "after_tokens", "word")
 
     text: str
     against: str | None = None
@@ -129,6 +135,9 @@ class AttentionCell(Cell):
 @dataclass(frozen=True)
 class PromptsCell(Cell):
     """A chat model's greedy answers to two prompts, and how far its next-token distribution moves."""
+
+    numbers = ("differs", "kl")
+    names = ("answer_before", "answer_after")
 
     model: str
     before: str

@@ -10,6 +10,7 @@ from wordsway.cells.base import Cell
 from wordsway.cells.learning import FlipCell
 from wordsway.cells.models import AttentionCell, LayersCell, PromptsCell
 from wordsway.cells.sensitivity import SensitivityCell
+from wordsway.datasets import check_source
 from wordsway.encoders.load import locate
 from wordsway.pretrained import heads
 
@@ -49,10 +50,12 @@ def key_of(recipe: dict[str, Any], revision: str = "", version: int = RESULT_VER
 def revision_of(cell: Cell) -> str:
     """Of the encoders, models and files that a cell's result depends on."""
     parts = [f"{name}@{_model_revision(name)}" for name in cell.models()]
-    data = cell.recipe().get("data")
-    if isinstance(data, str) and Path(data).expanduser().is_file():
+    data = getattr(cell, "data", None)
+    if isinstance(data, str):
+        check_source(data)
         path = Path(data).expanduser()
-        parts.append(f"{data}@{_file_revision(path, path.stat().st_mtime_ns)}")
+        if path.is_file():
+            parts.append(f"{data}@{_file_revision(path, path.stat().st_mtime_ns)}")
     return " ".join(parts)
 
 

@@ -28,6 +28,18 @@ class SensitivityCell(Cell):
     position, or "word" for the first one that is not special. Every trial has a text and weights of its own.
     """
 
+    numbers = (
+        "width",
+        "lower",
+        "upper",
+        "upper_failure",
+        "random_mean",
+        "predicted",
+        "moved_token",
+        "evaluations",
+    )
+    names = ("checked",)
+
     map: str
     n: int
     d: int | None = None

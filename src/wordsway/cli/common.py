@@ -38,15 +38,17 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 
 
 @contextmanager
-def one_line_errors(debug: bool) -> Iterator[None]:
-    """One clear line and exit code 2 for what a user can mend; one line for what a user should know."""
+def one_line_errors(debug: bool, out: Path | None = None) -> Iterator[None]:
+    """One clear line and exit code 2 for what a user can mend; one line for what a user should know. `out` is a folder
+    where results are kept as they come."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", TextWarning)
             warnings.showwarning = _note
             yield
     except KeyboardInterrupt:
-        print("\nwordsway: stopped", file=sys.stderr)
+        kept = "" if out is None else f"; what was measured is kept in {out}: the same command goes on from there"
+        print(f"\nwordsway: stopped{kept}", file=sys.stderr)
         raise typer.Exit(130) from None
     except (InputError, OSError) as error:
         if debug:

@@ -50,7 +50,7 @@ def curve(
     debug: Debug = False,
 ) -> None:
     """Word sensitivity against context length, with fitted exponents and the prediction."""
-    with one_line_errors(debug):
+    with one_line_errors(debug, out):
         from wordsway.curves import CurvePlan
         from wordsway.curves import curve as measure_curve
         from wordsway.progress import progress_bar
@@ -63,7 +63,8 @@ def curve(
             from wordsway.figures import save_figure
             from wordsway.plots import plot_curve
 
-            paths = [*save_figure(plot_curve(result), out, "curve"), out / "curve.csv", out / "cells.csv"]
+            paths = save_figure(plot_curve(result), out, "curve")
+            paths += [out / name for name in ("curve.csv", "cells.csv", "fits.json")]
         else:
             paths = []
         if as_json:

@@ -77,7 +77,7 @@ def generalize(
     label flipped. Random features stay near (2 - gamma)^2, where gamma is how far the two texts were told apart before;
     attention gets far below.
     """
-    with one_line_errors(debug):
+    with one_line_errors(debug, out):
         if data is None and (encoder != "minilm" or layer or shorter_than is not None):
             raise InputError("--encoder, --layer and --shorter-than are about real texts; name some with --data")
         if penalty is not None and "penalized" not in objective:

@@ -65,16 +65,16 @@ def reproduce(
     engine: Engine = "processes",
     workers: Workers = None,
     scheduler: Scheduler = None,
-    out: Annotated[Path, typer.Option(help="Folder of the run; one that was stopped goes on from there.")] = Path(
-        "runs/paper"
-    ),
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run, which may be one that was stopped; runs/SCALE unless given.")
+    ] = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Reproduce the paper: figures, tables, and its claims with the numbers measured.
 
-    What a run's folder has already is not measured again; other figures, more trials or another encoder may go to the
-    same folder.
+    What a run's folder has already is not measured again: other figures, panels or more trials may go to the same one.
+    Its figures and tables are those of the settings that a panel was last asked for with.
     """
     with one_line_errors(debug):
         from wordsway.reproduction import paper_studies
@@ -85,7 +85,7 @@ def reproduce(
             notes.append("smoke tries out the machinery; its texts and sizes are too small for the claims")
         for note in notes:
             print(f"wordsway: note: {printable(note)}", file=sys.stderr)
-        _carry_out(asked, out, engine, workers, scheduler, as_json=as_json)
+        _carry_out(asked, out or Path("runs") / scale, engine, workers, scheduler, as_json=as_json, join=True)
 
 
 @app.command()
@@ -155,6 +155,10 @@ def status(folder: Run, as_json: Json = False, debug: Debug = False) -> None:
             left = f", {len(plan.pending)} left (about {duration(plan.seconds)} on one core)" if plan.pending else ""
             failed = f", {plan.failed} failed" if plan.failed else ""
             print(f"{name}: {plan.done} of {len(plan.jobs)} cells done{failed}{left}")
+        for study in known:
+            for panel in study.panels:
+                if panel.skip is not None:
+                    print(f"{study.name} {panel.id} is not run: {printable(panel.skip)}")
         print(
             f"{duration(seconds) if seconds else '0 s'} of cells measured; {'at work now' if busy else 'not running'}"
         )
@@ -169,7 +173,9 @@ def status(folder: Run, as_json: Json = False, debug: Debug = False) -> None:
 @app.command()
 def export(
     folder: Run,
-    format: Annotated[str, typer.Option("--format", help="csv, parquet or json.")] = "csv",
+    format: Annotated[
+        str | None, typer.Option("--format", help="csv, parquet or json; by the suffix of --out, else csv.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="File to write; else on stdout.")] = None,
     debug: Debug = False,
 ) -> None:
@@ -177,8 +183,11 @@ def export(
     with one_line_errors(debug):
         from wordsway.files import write_bytes
         from wordsway.store import Store
-        from wordsway.tables import read_table
+        from wordsway.tables import FORMATS, read_table
 
+        if format is None:
+            suffix = out.suffix.lstrip(".") if out is not None else ""
+            format = suffix if suffix in FORMATS else "csv"
         if format == "parquet" and out is None and sys.stdout.isatty():
             raise InputError("a Parquet file is no text for a terminal; give --out FILE")
         with Store.read(folder) as store:
@@ -232,18 +241,23 @@ def _carry_out(
     scheduler: str | None,
     retry: bool = False,
     as_json: bool = False,
+    join: bool = False,
 ) -> None:
-    """Run studies (None: those that a folder has), then write and show what came out."""
-    from wordsway.cli.show_runs import show_claims, watching
+    """Run studies (None: those that a folder has), then write and show what came out. With `join`, panels that a folder
+    has beside those asked for stay part of their study."""
+    from wordsway.cli.show_runs import count_of, show_claims, show_means, watching
     from wordsway.engines import make_engine
     from wordsway.progress import waiting
-    from wordsway.reproduction import write_reports
+    from wordsway.reproduction import joined, replaced, write_reports
     from wordsway.runner import work
     from wordsway.store import Store
 
     chosen = make_engine(engine, workers, scheduler)
     with Store.open(out, create=asked is not None) as store:
         if asked is not None:
+            for note in replaced(store.studies(), asked):
+                print(f"wordsway: note: {printable(note)}", file=sys.stderr)
+            asked = joined(store.studies(), asked) if join else asked
             store.add_plans(asked)
         known = list(asked) if asked is not None else store.studies()
         with watching(known, as_json) as watcher:
@@ -257,21 +271,28 @@ def _carry_out(
                 )
                 raise typer.Exit(130) from None
         with waiting("drawing figures"):
-            written = write_reports(store)
+            written = write_reports(store, known)
+    if asked is None and any(study.name in ("curves", "generalize") for study in known):
+        print(
+            "wordsway: note: for the tables and pictures of wordsway curve or generalize, give that command again with "
+            f"--out {out}: nothing is measured twice",
+            file=sys.stderr,
+        )
     if as_json:
         print(json.dumps(_as_dict(written, out), allow_nan=False))
     else:
         if written.verdicts:
             show_claims(written.verdicts)
         else:
-            _show_means(written)
+            show_means(written)
         print("written to " + str(out) + ": " + ", ".join(path.name for path in written.paths))
     if written.table.failed:
         shown = list(written.table.failed.items())
         for label, error in shown[:5]:
             print(f"wordsway: failed: {printable(label)}: {printable(error)}", file=sys.stderr)
         print(
-            f"wordsway: {len(shown)} cells failed; the others are kept. Try again with: wordsway resume {out} --failed",
+            f"wordsway: {count_of(len(shown), 'cell')} failed; the others are kept. Try again with: "
+            f"wordsway resume {out} --failed",
             file=sys.stderr,
         )
         raise typer.Exit(1)
@@ -287,24 +308,3 @@ def _as_dict(written: "Written", out: Path) -> dict[str, Any]:
         "failed": dict(written.table.failed),
         "files": [str(path) for path in written.paths],
     }
-
-
-def _show_means(written: "Written") -> None:
-    """Of a study without claims: the mean over trials of every cell."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from wordsway.differences import cell_means
-
-    found = cell_means(written.table)
-    if not found:
-        return
-    names = list(dict.fromkeys(name for cell, *_ in found for name in cell))
-    table = Table(box=None, padding=(0, 1))
-    for heading in (*names, "column", "mean", "95% interval", "trials"):
-        table.add_column(heading, no_wrap=True)
-    for cell, column, mean, trials in found:
-        ends = "-" if mean.low is None or mean.high is None else f"{mean.low:.4f} to {mean.high:.4f}"
-        values = [printable("-" if cell.get(name) is None else str(cell[name])) for name in names]
-        table.add_row(*values, column, f"{mean.value:.4f}", ends, str(trials))
-    Console().print(table)

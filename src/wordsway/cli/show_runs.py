@@ -11,9 +11,10 @@ from wordsway.memory import show_bytes
 
 if TYPE_CHECKING:
     from wordsway.claims import Verdict
-    from wordsway.differences import Differences
+    from wordsway.differences import Difference, Differences
     from wordsway.engines import Engine
     from wordsway.execution import Report
+    from wordsway.reproduction import Written
     from wordsway.runner import Plan
     from wordsway.study import Job, Study
 
@@ -48,17 +49,21 @@ class LiveWatcher:
         for study in self.studies:
             panels = ", ".join(panel.id for panel in study.panels if panel.skip is None) or "nothing to run"
             cells = plan.cells_of.get(study.name, 0)
-            print(f"{study.name}: {printable(study.title or '')} ({panels}): {cells} cells", file=sys.stderr)
+            title = f"{printable(study.title)} " if study.title else ""
+            print(f"{study.name}: {title}({panels}): {count_of(cells, 'cell')}", file=sys.stderr)
         known = f", {plan.done} of them known" if plan.done else ""
         failed = f", {plan.failed} failed before" if plan.failed else ""
         if not plan.pending:
-            print(f"{len(plan.jobs)} cells{known}{failed}: nothing left to measure", file=sys.stderr)
+            print(f"{count_of(len(plan.jobs), 'cell')}{known}{failed}: nothing left to measure", file=sys.stderr)
             return
-        expected = duration(_START + plan.seconds / engine.workers)
-        workers = f"{engine.workers} worker" + ("s" if engine.workers > 1 else "")
+        if engine.workers is None:
+            expected = f"{duration(plan.seconds)} on one core"
+        else:
+            expected = duration(_START + plan.seconds / engine.workers)
+        workers = "the cluster's workers" if engine.workers is None else count_of(engine.workers, "worker")
         print(
-            f"{len(plan.jobs)} cells{known}{failed}; {len(plan.pending)} to measure on {workers}: about {expected}, "
-            f"at most {show_bytes(plan.memory)} a worker",
+            f"{count_of(len(plan.jobs), 'cell')}{known}{failed}; {len(plan.pending)} to measure on {workers}: "
+            f"about {expected}, at most {show_bytes(plan.memory)} a worker",
             file=sys.stderr,
         )
         if sys.stderr.isatty():
@@ -75,7 +80,7 @@ class LiveWatcher:
 
     def finished(self, job: "Job", report: "Report") -> None:
         self.done += 1
-        self._spent += job.cell.seconds()
+        self._spent += job.cell.seconds() * self.plan.pace
         if report.error is not None:
             self.failed.append((job.cell.label, report.error))
         self._show(job.cell.label)
@@ -143,30 +148,78 @@ def show_claims(found: "Sequence[Verdict]") -> None:
 
 def show_differences(found: "Differences") -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    console = Console()
+    console = Console(highlight=False)
     for name, (first, second) in found.settings.items():
-        console.print(_plain(f"{name}: {first} against {second}"))
+        console.print(_plain(f"{name}: {first} against {second}"), soft_wrap=True)
     if found.equal:
         console.print("the two tables are equal")
-    names = list(dict.fromkeys(name for each in found.cells for name in each.cell))
-    table = Table(box=None, padding=(0, 1))
-    for heading in (*names, "column", "first", "second", "difference", "95% interval"):
-        table.add_column(heading, no_wrap=True)
+    panels: dict[tuple[Any, Any], list[Difference]] = {}
     for each in found.cells:
-        values = ["-" if each.cell.get(name) is None else str(each.cell[name]) for name in names]
-        ends = "-" if each.low is None or each.high is None else f"{each.low:+.4f} to {each.high:+.4f}"
-        numbers = (f"{each.first:.4f}", f"{each.second:.4f}", f"{each.difference:+.4f}", ends)
-        table.add_row(*(_plain(value) for value in (*values, each.column, *numbers)))
-    console.print(table)
+        panels.setdefault((each.cell.get("study"), each.cell.get("panel")), []).append(each)
+    for (study, panel), cells in panels.items():
+        how = "paired by trial" if all(each.paired for each in cells) else "not paired, as trials differ"
+        where = "" if study is None else f"{study} {panel}, "
+        console.print(_plain(f"{where}{cells[0].column}, second - first, {how}"), soft_wrap=True)
+        rows = []
+        for each in cells:
+            ends = "-" if each.low is None or each.high is None else f"{each.low:+.4f} to {each.high:+.4f}"
+            numbers = (f"{each.first:.4f}", f"{each.second:.4f}", f"{each.difference:+.4f}", ends)
+            cell = {name: value for name, value in each.cell.items() if name not in ("study", "panel")}
+            rows.append((cell, numbers))
+        _print_cells(console, rows, ("first", "second", "difference", "95% interval"))
     apart = sum(
         each.low is not None and each.high is not None and (each.low > 0 or each.high < 0) for each in found.cells
     )
-    console.print(f"{len(found.cells)} cells in both; in {apart} the interval of the difference does not hold 0")
+    console.print(
+        f"{count_of(len(found.cells), 'cell')} in both; in {apart} the interval of the difference does not hold 0"
+    )
     for count, name in zip(found.only, ("first", "second"), strict=True):
         if count:
-            console.print(f"{count} cells only in the {name}")
+            console.print(f"{count_of(count, 'cell')} only in the {name}")
+
+
+def show_means(written: "Written") -> None:
+    """Of studies without claims: the mean over trials of every cell."""
+    from rich.console import Console
+
+    from wordsway.differences import cell_means
+    from wordsway.tables import Table
+
+    console = Console(highlight=False)
+    panels: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in written.table.rows:
+        panels.setdefault((row["study"], row["panel"]), []).append(row)
+    for (study, panel), part in panels.items():
+        found = cell_means(Table(tuple(part)))
+        if not found:
+            continue
+        console.print(_plain(f"{study} {panel}, {found[0][1]}"), soft_wrap=True)
+        rows = []
+        for cell, _, mean, trials in found:
+            ends = "-" if mean.low is None or mean.high is None else f"{mean.low:.4f} to {mean.high:.4f}"
+            rows.append((cell, (f"{mean.value:.4f}", ends, str(trials))))
+        _print_cells(console, rows, ("mean", "95% interval", "trials"))
+
+
+def _print_cells(
+    console: Any, rows: "Sequence[tuple[dict[str, Any], tuple[str, ...]]]", headings: tuple[str, ...]
+) -> None:
+    """A table of cells: what tells them apart, then numbers."""
+    from rich.table import Table as Grid
+
+    names = list(dict.fromkeys(name for cell, _ in rows for name in cell))
+    grid = Grid(box=None, padding=(0, 1))
+    for heading in (*names, *headings):
+        grid.add_column(heading, no_wrap=True, justify="right" if heading in headings else "left")
+    for cell, numbers in rows:
+        values = ["-" if cell.get(name) is None else str(cell[name]) for name in names]
+        grid.add_row(*(_plain(value) for value in (*values, *numbers)))
+    console.print(grid)
+
+
+def count_of(count: int, what: str) -> str:
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
 def _plain(text: str, style: str = "") -> Any:
