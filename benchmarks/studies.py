@@ -8,6 +8,7 @@ Without a job: all of them.
 """
 
 import argparse
+import statistics
 import time
 from dataclasses import dataclass
 
@@ -56,13 +57,15 @@ def overhead() -> None:
 
 
 def scaling() -> None:
-    study = ws.Study("real", REAL)
-    for _ in range(2):
+    study, ratios = ws.Study("real", {**REAL, "trials": 20}), []
+    for _ in range(3):
         one, first = timed(study, "processes", 1)
         two, second = timed(study, "processes", 2)
         equal = first.numbers() == second.numbers()
         print(f"scaling: {len(first)} real cells, one process {one:.1f} s, two {two:.1f} s: {one / two:.2f} x, "
               f"tables equal: {equal}")  # fmt: skip
+        ratios.append(one / two)
+    print(f"scaling: median {statistics.median(ratios):.2f} x")
 
 
 def engines() -> None:
@@ -78,6 +81,6 @@ JOBS = {"overhead": overhead, "scaling": scaling, "engines": engines}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("jobs", nargs="*", choices=[*JOBS, []], default=list(JOBS))
-    for job in parser.parse_args().jobs:
+    parser.add_argument("jobs", nargs="*", help=", ".join(JOBS))
+    for job in parser.parse_args().jobs or list(JOBS):
         JOBS[job]()
