@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 import wordsway as ws
-from wordsway.claims import fit_exponent
+from wordsway.estimates import fit_exponent
 from wordsway.figures import save_figure
 from wordsway.flips import FlipPoint, summarize
 from wordsway.maps.base import FeatureMap, moved

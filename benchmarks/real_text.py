@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import wordsway as ws
-from wordsway.claims import fit_exponent
 from wordsway.curves import CurvePlan, Fit, curve
 from wordsway.encoders.load import load, locate
 from wordsway.encoders.pretrained import PretrainedEncoder
+from wordsway.estimates import fit_exponent
 from wordsway.figures import save_figure
 from wordsway.plots import plot_curve
 

@@ -7,7 +7,7 @@ import pytest
 
 import wordsway as ws
 from wordsway import theory
-from wordsway.claims import fit_exponent
+from wordsway.estimates import fit_exponent
 
 
 def mean_sensitivity(name: str, n: int, d: int, trials: int, budget: int | None = None) -> float:

@@ -21,19 +21,12 @@ from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any
 
-from wordsway.errors import InputError
+from wordsway.errors import StudyError
+from wordsway.estimates import Estimate, fit_exponent, mean_interval, share_interval
 
 STATISTICS = ("exponent", "mean", "smallest", "share", "ratio", "difference")
 HOLDS, FAILS, UNTESTED = "holds", "does not hold", "not tested"
 Row = Mapping[str, Any]
-
-
-class ClaimError(InputError):
-    """A claim that cannot be: `key` is what is wrong with it, where that can be told."""
-
-    def __init__(self, message: str, key: str | None = None) -> None:
-        super().__init__(message)
-        self.key = key
 
 
 def hint(name: str, known: Sequence[str]) -> str:
@@ -66,14 +59,14 @@ class Claim:
     def __post_init__(self) -> None:
         if self.statistic not in STATISTICS:
             known = ", ".join(STATISTICS)
-            raise ClaimError(f"statistic={self.statistic!r} is not known; use one of: {known}", "statistic")
+            raise StudyError(f"statistic={self.statistic!r} is not known; use one of: {known}", "statistic")
         if self.at_least is None and self.at_most is None:
-            raise ClaimError(f"the claim {self.says!r} can never fail: give at_least or at_most")
+            raise StudyError(f"the claim {self.says!r} can never fail: give at_least or at_most")
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
             message = f"at_least={self.at_least:g} is more than at_most={self.at_most:g}, so nothing can hold"
-            raise ClaimError(message, "at_least")
+            raise StudyError(message, "at_least")
         if self.statistic in ("ratio", "difference") and not self.against:
-            raise ClaimError(f"the claim {self.says!r} needs against, the rows that its {self.statistic} is to")
+            raise StudyError(f"the claim {self.says!r} needs against, the rows that its {self.statistic} is to")
 
     @staticmethod
     def make(table: Mapping[str, Any]) -> "Claim":
@@ -81,28 +74,28 @@ class Claim:
         kinds = [f.name for f in fields(Claim)]
         for name in table:
             if name not in kinds:
-                raise ClaimError(f"a claim has the unknown key {name!r}; {hint(name, kinds)}", name)
+                raise StudyError(f"a claim has the unknown key {name!r}; {hint(name, kinds)}", name)
         for name in ("says", "source", "panel", "statistic", "of", "by", "over"):
             if not isinstance(table.get(name, "" if name in ("of", "by", "over") else None), str):
-                raise ClaimError(f"{name} of a claim must be a string, in quotes, got {table.get(name)!r}", name)
+                raise StudyError(f"{name} of a claim must be a string, in quotes, got {table.get(name)!r}", name)
         for name in ("where", "against"):
             if not isinstance(table.get(name, {}), Mapping):
-                raise ClaimError(
+                raise StudyError(
                     f"{name} of a claim must be a table such as {{ map = 'raf' }}, got {table[name]!r}", name
                 )
             for column, wanted in table.get(name, {}).items():
                 for end, value in wanted.items() if isinstance(wanted, Mapping) else ():
                     if end not in ("above", "below") or isinstance(value, bool) or not isinstance(value, int | float):
                         message = f"{column} of {name} takes {{ above = number, below = number }}, got {dict(wanted)}"
-                        raise ClaimError(message, name)
+                        raise StudyError(message, name)
         for name in ("pair", "each"):
             listed = table.get(name, [])
             if not isinstance(listed, list | tuple) or not all(isinstance(item, str) for item in listed):
-                raise ClaimError(f"{name} of a claim must be a list of columns, got {listed!r}", name)
+                raise StudyError(f"{name} of a claim must be a list of columns, got {listed!r}", name)
         for name in ("below", "predicted", "at_least", "at_most"):
             value = table.get(name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-                raise ClaimError(f"{name} of a claim must be a number, got {value!r}", name)
+                raise StudyError(f"{name} of a claim must be a number, got {value!r}", name)
         values: dict[str, Any] = {k: tuple(v) if k in ("pair", "each") else v for k, v in table.items()}
         return Claim(**values)
 
@@ -113,13 +106,13 @@ class Claim:
             name = getattr(self, key)
             asked = key != "over" or self.statistic in ("exponent", "smallest")
             if name is not None and asked and name not in (numbers if key != "over" else known):
-                raise ClaimError(f"{key}={name!r} is no column of numbers; {hint(name, numbers)}", key)
+                raise StudyError(f"{key}={name!r} is no column of numbers; {hint(name, numbers)}", key)
         for key in ("where", "against", "each", "pair"):
             if key == "pair" and not self.against:
                 continue
             for name in getattr(self, key):
                 if name not in known:
-                    raise ClaimError(f"{key} names {name!r}, which is no column; {hint(name, known)}", key)
+                    raise StudyError(f"{key} names {name!r}, which is no column; {hint(name, known)}", key)
 
     def to_dict(self) -> dict[str, Any]:
         empty: tuple[Any, ...] = (None, {}, ())
@@ -143,15 +136,6 @@ class Verdict:
     rows: int
     verdict: str
     note: str = ""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with its 95% interval, where there is one."""
-
-    value: float
-    low: float | None
-    high: float | None
 
 
 def judge(study: str, claim: Claim, rows: Sequence[Row], missing: str = "") -> Iterator[Verdict]:
@@ -238,7 +222,7 @@ def _estimate(claim: Claim, group: Sequence[Row], partners: Sequence[Row]) -> Es
         return _over_trials(known)
     if claim.statistic == "share":
         found = _over_trials([(row, float(value < claim.below)) for row, value in known])
-        return _share(found.value, len({row["trial"] for row, _ in known}))
+        return share_interval(found.value, len({row["trial"] for row, _ in known}))
     if claim.statistic == "smallest":
         parts: dict[Any, list[tuple[Row, float]]] = {}
         for row, value in known:
@@ -280,40 +264,3 @@ def _exponent(known: Sequence[tuple[Any, float, float]]) -> Estimate | None:
             return None
         slopes.append(Estimate(fit[0], fit[1], fit[2]))
     return slopes[0] if len(slopes) == 1 else mean_interval([slope.value for slope in slopes])
-
-
-def mean_interval(values: Sequence[float]) -> Estimate:
-    """A mean with its 95% interval from Student's t; without one for a single value."""
-    count = len(values)
-    mean = math.fsum(values) / count
-    if count < 2:
-        return Estimate(mean, None, None)
-    from scipy.stats import t
-
-    sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
-    half = float(t.ppf(0.975, count - 1)) * sd / math.sqrt(count)
-    return Estimate(mean, mean - half, mean + half)
-
-
-def _share(share: float, trials: int) -> Estimate:
-    """Clopper and Pearson's interval, with as many independent draws as there are trials."""
-    from scipy.stats import beta
-
-    hits = share * trials
-    low = 0.0 if hits <= 0 else float(beta.ppf(0.025, hits, trials - hits + 1))
-    high = 1.0 if hits >= trials else float(beta.ppf(0.975, hits + 1, trials - hits))
-    return Estimate(share, low, high)
-
-
-def fit_exponent(n: Sequence[float], values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-    """The slope of log(values) against log(n), with its 95% interval from Student's t; None where it is not
-    determined."""
-    if len(set(n)) < 2 or min(values) <= 0:
-        return None, None, None
-    from scipy.stats import linregress, t
-
-    fit: Any = linregress([math.log(k) for k in n], [math.log(v) for v in values])
-    if len(n) < 3:
-        return float(fit.slope), None, None
-    half = float(t.ppf(0.975, len(n) - 2)) * float(fit.stderr)
-    return float(fit.slope), float(fit.slope) - half, float(fit.slope) + half

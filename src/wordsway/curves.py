@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from wordsway import theory
-from wordsway.claims import fit_exponent
 from wordsway.errors import InputError
+from wordsway.estimates import fit_exponent
 from wordsway.files import write_text
 from wordsway.runner import Strict, run
 from wordsway.study import Study

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from wordsway.cells.recipes import KINDS
-from wordsway.claims import Estimate, mean_interval
 from wordsway.errors import InputError
+from wordsway.estimates import Estimate, mean_interval
 from wordsway.tables import Table
 
 Row = Mapping[str, Any]

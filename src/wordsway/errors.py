@@ -5,6 +5,14 @@ class InputError(ValueError):
     """An argument that cannot be worked with; the command line shows it as one line and exits with code 2."""
 
 
+class StudyError(InputError):
+    """Something in a study that cannot be: `key` names it, where that can be told, so that its line can be found."""
+
+    def __init__(self, message: str, key: str | None = None) -> None:
+        super().__init__(message)
+        self.key = key
+
+
 class TextWarning(UserWarning):
     """Something about a text that a reader of the numbers should know: it was cropped, or has unknown words."""
 

@@ -9,8 +9,8 @@ from typing import Any
 from wordsway.cells.base import Cell
 from wordsway.cells.recipes import KINDS, allows, is_axis, key_of, recipe_of, revision_of, wants
 from wordsway.cells.sensitivity import SYNTHETIC
-from wordsway.claims import Claim, ClaimError, hint
-from wordsway.errors import InputError
+from wordsway.claims import Claim, hint
+from wordsway.errors import InputError, StudyError
 from wordsway.tasks import PADDINGS
 from wordsway.tokens import check_size
 
@@ -18,14 +18,6 @@ from wordsway.tokens import check_size
 _ONLY_FOR = {"depth": ("drf",), "temperature": ("raf",)}
 MOST = 1_000_000  # cells of a panel
 _OWN = ("id", "measure", "trials", "title", "skip")
-
-
-class PanelError(InputError):
-    """A panel that cannot be: `key` is what is wrong with it, where that can be told."""
-
-    def __init__(self, message: str, key: str | None = None) -> None:
-        super().__init__(message)
-        self.key = key
 
 
 @dataclass(frozen=True)
@@ -56,38 +48,23 @@ class Panel:
         own: dict[str, Any] = {"id": str(number + 1), "measure": "sensitivity", "trials": 1, "title": "", "skip": None}
         own |= {k: v for k, v in table.items() if k in _OWN}
         if own["measure"] not in KINDS:
-            raise PanelError(f"measure={own['measure']!r} is not known; use one of: {', '.join(KINDS)}", "measure")
+            raise StudyError(f"measure={own['measure']!r} is not known; use one of: {', '.join(KINDS)}", "measure")
         for name in ("id", "title", *(("skip",) if own["skip"] is not None else ())):
             if not isinstance(own[name], str):
-                raise PanelError(f"{name} must be a string, got {own[name]!r}", name)
+                raise StudyError(f"{name} must be a string, got {own[name]!r}", name)
         try:
             check_size(own["trials"], "trials")
         except InputError as error:
-            raise PanelError(str(error), "trials") from None
+            raise StudyError(str(error), "trials") from None
         kind = KINDS[own["measure"]]
-        known = [f.name for f in fields(kind) if f.name != "trial"]
-        for name, value in values.items():
-            if name not in known:
-                raise PanelError(f"unknown key {name!r}; {hint(name, [*_OWN, *known])}", name)
-            listed = isinstance(value, list | tuple) and is_axis(kind, name)
-            if listed and not value:
-                raise PanelError(f"{name} is empty, so there is nothing to measure; name at least one", name)
-            for item in value if listed else [value]:
-                if not allows(kind, name, item):
-                    raise PanelError(f"{name} must be {wants(kind, name)}, or a list of them, got {item!r}", name)
-            if isinstance(value, list | tuple) and len({repr(item) for item in value}) < len(value):
-                raise PanelError(f"{name} names a value twice: {', '.join(map(str, value))}", name)
-        for name, maps in _ONLY_FOR.items():
-            asked = values.get("map", ())
-            if name in values and not set(maps) & set([asked] if isinstance(asked, str) else asked):
-                raise PanelError(f"{name} is for {', '.join(maps)}, which is not among the maps", name)
+        _check_values(kind, values)
         panel = Panel(**own, values=values)
         if panel.size() > MOST:
-            raise PanelError(f"{panel.size():,} cells are too many for one panel; {MOST:,} are the most", "trials")
+            raise StudyError(f"{panel.size():,} cells are too many for one panel; {MOST:,} are the most", "trials")
         if panel.skip is None:
             for name in (f.name for f in fields(kind) if f.default is MISSING):
                 if name not in values:
-                    raise PanelError(f"{name} is missing, which a cell of {own['measure']!r} needs", None)
+                    raise StudyError(f"{name} is missing, which a cell of {own['measure']!r} needs", None)
             for _ in replace(panel, trials=1).cells():
                 pass  # values that make no sense are an error now, not after an hour
         return panel
@@ -137,6 +114,26 @@ class Panel:
         return {**own, **self.values}
 
 
+def _check_values(kind: type[Cell], values: Mapping[str, Any]) -> None:
+    """Raise an error that names the key unless all values are known, of the right type, and of some meaning."""
+    known = [f.name for f in fields(kind) if f.name != "trial"]
+    for name, value in values.items():
+        if name not in known:
+            raise StudyError(f"unknown key {name!r}; {hint(name, [*_OWN, *known])}", name)
+        listed = isinstance(value, list | tuple) and is_axis(kind, name)
+        if listed and not value:
+            raise StudyError(f"{name} is empty, so there is nothing to measure; name at least one", name)
+        for item in value if listed else [value]:
+            if not allows(kind, name, item):
+                raise StudyError(f"{name} must be {wants(kind, name)}, or a list of them, got {item!r}", name)
+        if isinstance(value, list | tuple) and len({repr(item) for item in value}) < len(value):
+            raise StudyError(f"{name} names a value twice: {', '.join(map(str, value))}", name)
+    for name, maps in _ONLY_FOR.items():
+        asked = values.get("map", ())
+        if name in values and not set(maps) & set([asked] if isinstance(asked, str) else asked):
+            raise StudyError(f"{name} is for {', '.join(maps)}, which is not among the maps", name)
+
+
 def _meaningful(values: dict[str, Any]) -> dict[str, Any]:
     """Without what has no meaning for the map, when the map is one of several."""
     return {k: v for k, v in values.items() if k not in _ONLY_FOR or values.get("map") in _ONLY_FOR[k]}
@@ -164,7 +161,7 @@ class Study:
         claims: Sequence[Claim | Mapping[str, Any]] = (),
     ) -> None:
         if not isinstance(name, str) or not name or not all(c.isalnum() or c in "-_." for c in name) or name[0] == ".":
-            raise PanelError(
+            raise StudyError(
                 f"a study's name is made of letters, digits, '-', '_' and '.', got {name!r}: give a name", "name"
             )
         listed = [panels] if isinstance(panels, Panel | Mapping) else list(panels)
@@ -178,7 +175,7 @@ class Study:
         unknown = [each for row in rows for each in row if each not in ids]
         if unknown:
             message = f"the layout of {name!r} names {unknown[0]!r}, which is no panel; known: {', '.join(ids)}"
-            raise PanelError(message, "layout")
+            raise StudyError(message, "layout")
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "panels", made)
         object.__setattr__(self, "title", title)
@@ -191,7 +188,7 @@ class Study:
         """Raise an error unless a claim is about panels and columns that there are."""
         kinds = {panel.id: KINDS[panel.measure] for panel in self.panels}
         if claim.panel not in kinds:
-            raise ClaimError(f"panel={claim.panel!r} is no panel; {hint(claim.panel, list(kinds))}", "panel")
+            raise StudyError(f"panel={claim.panel!r} is no panel; {hint(claim.panel, list(kinds))}", "panel")
         kind = kinds[claim.panel]
         own = [f.name for f in fields(kind)]
         claim.check_columns(kind.numbers, [*own, *kind.names, "panel", "study", "part"])

@@ -9,10 +9,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from wordsway.claims import Claim, ClaimError, hint
-from wordsway.errors import InputError
+from wordsway.claims import Claim, hint
+from wordsway.errors import InputError, StudyError
 from wordsway.files import decode
-from wordsway.study import Panel, PanelError, Study
+from wordsway.study import Panel, Study
 
 SCALES = ("smoke", "laptop", "paper")
 _TOP = ("name", "title", "layout", "panel", "claim")
@@ -100,7 +100,7 @@ class _Reader:
         try:
             study = Study(table.get("name", Path(self.name).stem), panels, title, layout)
         except InputError as error:
-            key = error.key if isinstance(error, PanelError) else None
+            key = error.key if isinstance(error, StudyError) else None
             raise self.error(str(error), (key or "name",)) from None
         claims = [self.claim(study, part, number) for number, part in enumerate(table.get("claim", []))]
         return Study(study.name, panels, title, layout, claims)
@@ -129,7 +129,7 @@ class _Reader:
                 merged[key] = listed if isinstance(value, list) else listed[0]
         try:
             return Panel.of(merged, int(place[1]))
-        except PanelError as error:
+        except StudyError as error:
             raise self.error(str(error), homes.get(error.key or "", place)) from None
         except InputError as error:  # of a cell: it names the field in its first word, mostly
             word = re.split(r"\W", str(error), maxsplit=1)[0]
@@ -139,7 +139,7 @@ class _Reader:
         try:
             claim = Claim.make(table)
             study.check_claim(claim)
-        except ClaimError as error:
+        except StudyError as error:
             raise self.error(str(error), ("claim", number, *([error.key] if error.key else []))) from None
         return claim
 
