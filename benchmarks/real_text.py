@@ -29,7 +29,7 @@ def reviews(out: Path | None) -> None:
     """RAF is flat, RF follows n^(-1/2) (1 + sqrt(2/n)), ReLU-RAF lies between."""
     plan = CurvePlan(("rf", "raf", "relu-raf"), LENGTHS, (384,), trials=20, seed=1, data="imdb")
     began = time.perf_counter()
-    result = curve(plan, out)
+    result = curve(plan, out, engine="processes")
     print(f"{len(result.cells)} cells in {time.perf_counter() - began:.0f} s\n")
     print("| map | n | S, mean of 20 | sd | certificate | random move |\n|---|---|---|---|---|---|")
     for p in result.points:

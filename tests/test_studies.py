@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from typer.testing import CliRunner
 import wordsway as ws
 from wordsway.cells.base import Cell
 from wordsway.cells.learning import FlipCell
-from wordsway.cells.recipes import RESULT_VERSION, cell_of, key_of, recipe_of
+from wordsway.cells.recipes import KINDS, RESULT_VERSION, cell_of, key_of, recipe_of
 from wordsway.cells.sensitivity import SensitivityCell
 from wordsway.claims import Claim, judge
 from wordsway.cli import app
@@ -174,6 +175,18 @@ def test_bad_files_are_errors_with_a_line(tmp_path: Path, old: str, new: str, li
     assert message in str(caught.value)
     assert f"line {line}" in str(caught.value)
     assert str(caught.value).count("\n") == 0
+
+
+def test_the_example_of_the_docs(tmp_path: Path) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "studies.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    file = tmp_path / "mine.toml"
+    file.write_text(example, encoding="utf-8")
+    sizes = {scale: sum(1 for _ in load_study(file, scale).panels[0].cells()) for scale in SCALES}
+    assert sizes == {"smoke": 2 * 2 * 5 * 2, "laptop": 3 * 2 * 5 * 5, "paper": 3 * 2 * 5 * 5}
+    for kind in KINDS.values():  # the table of fields is whole
+        for name in (f.name for f in fields(kind) if f.name not in ("trial", "seed")):
+            assert re.search(rf"\b{name}\b", page), name
 
 
 def test_more_coordinates_than_there_are(tmp_path: Path) -> None:
