@@ -210,9 +210,8 @@ def figure(name: str, plans: Sequence[ws.FlipPlan], out: Path | None) -> None:
         points += result.points
         if folder:
             print("written:", *save_figure(plot_flips(result, plan.maps[0]), folder, f"flips-{plan.maps[0]}"))
-    print(
-        f"\n{name}: {len(points)} points in {(time.perf_counter() - began) / 60:.1f} min, peak {peak_gb():.1f} GB a process\n"
-    )
+    minutes = (time.perf_counter() - began) / 60
+    print(f"\n{name}: {len(points)} points in {minutes:.1f} min, peak {peak_gb():.1f} GB a process\n")
     split(points)
     print("| map | n | N | training | objective | gamma | Err | F | gamma < 0.5 | of these below half |")
     print("|---" * 10 + "|")
