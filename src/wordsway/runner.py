@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 from wordsway.engines import Engine, make_engine
@@ -71,12 +72,12 @@ class Plan:
     cells_of: dict[str, int] = field(default_factory=dict)  # by study
     pace: float = 1.0  # how much longer cells took than expected, where some are done
 
-    @property
+    @cached_property
     def seconds(self) -> float:
         """About how long the pending cells take on one thread."""
         return self.pace * sum(job.cell.seconds() for job in self.pending)
 
-    @property
+    @cached_property
     def memory(self) -> float:
         """What the largest pending cell needs."""
         return max((job.cell.memory() for job in self.pending), default=0.0)
