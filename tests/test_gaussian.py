@@ -10,7 +10,7 @@ from torch import Tensor
 
 import wordsway as ws
 from wordsway.errors import TooLargeError
-from wordsway.gaussian import Budget, Dense, Gaussian, Lazy, _orthonormal
+from wordsway.gaussian import Budget, Dense, Gaussian, Lazy
 from wordsway.seeds import stream
 
 
@@ -59,15 +59,29 @@ def test_same_questions_same_answers_and_order_matters() -> None:
     assert not torch.allclose(lazy(9, 6, seed=1).mm(a), one.mm(a))
 
 
-def test_no_more_directions_than_there_are() -> None:
-    """Rows that look new outnumber the directions left: noise is left out, not the real one, and not for a copy of
-    another. The instance is one where a search had piled up such noise."""
-    real = torch.eye(4)[:2]
-    rows = torch.stack([1e-4 * torch.ones(4), real[0], real[0], real[1]])
-    new, used = _orthonormal(rows, torch.ones(4), 1e-7, most=2)
-    assert len(used) == 2 and set(used) <= {1, 2, 3} and 3 in used
-    torch.testing.assert_close(new.T @ (new @ real.T), real.T)
-    assert _orthonormal(rows[:1], torch.ones(1), 1e-7, most=0)[1] == []
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_no_more_directions_than_there_are(dtype: torch.dtype, rng: torch.Generator) -> None:
+    """Questions that differ less and less, as those of a search do: rounding noise is not taken for new directions,
+    what is kept stays orthonormal, and all answers belong to one matrix."""
+    matrix = lazy(40, 12, dtype=dtype)
+    u = torch.randn(12, generator=rng, dtype=dtype)
+    asked = []
+    for step in range(150):
+        u = u + 0.8**step * torch.randn(12, generator=rng, dtype=dtype)
+        asked.append((u, matrix.mm(u)))
+        matrix.rmm(asked[-1][1])
+    tolerance = 1e-4 if dtype == torch.float32 else 1e-12
+    for side in (matrix._inputs, matrix._outputs):
+        basis = side.known[0]
+        assert len(basis) <= side.dim
+        torch.testing.assert_close(basis @ basis.T, torch.eye(len(basis), dtype=dtype), rtol=0, atol=tolerance)
+    G = matrix.to_dense()
+    for question, answer in asked:
+        torch.testing.assert_close(answer, G @ question, rtol=0, atol=100 * tolerance)
+
+
+def test_a_deep_map_of_few_coordinates() -> None:
+    """An instance on which rounding noise had filled up all directions, and more."""
     X = ws.synthetic_tokens(10, 32, stream(0, "curve", 32, 10, 1, "text"))
     phi = ws.named_map("drf", 10, 32, stream(0, "curve", 32, 10, 1, "weights"), depth=2)
     assert 0 < ws.word_sensitivity(phi, X, 0).lower < 1

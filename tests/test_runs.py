@@ -172,7 +172,9 @@ def test_a_killed_dask_worker(undisturbed: tuple[Path, list[dict[str, Any]]], tm
 def test_ctrl_c(undisturbed: tuple[Path, list[dict[str, Any]]], tmp_path: Path) -> None:
     file, expected = undisturbed
     out = tmp_path / "run"
-    process = wordsway("run", str(file), "--out", str(out))
+    # A shell's background job ignores Ctrl-C, and its children do too; this one must not.
+    hears = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    process = wordsway("run", str(file), "--out", str(out), **hears)
     wait_for_rows(out, 2)
     process.send_signal(signal.SIGINT)
     code, _, err = finish(process)

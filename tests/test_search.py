@@ -40,18 +40,20 @@ def test_feasible_and_not_below_its_starts(name: str, shape: tuple[int, int]) ->
     assert found.evaluations <= ascent.budget
 
 
+@pytest.mark.parametrize("seed", [0, 2, 4])
 @pytest.mark.parametrize("lazy", [True, False])
-def test_linear_features_have_a_known_maximum(lazy: bool) -> None:
-    """Identity activation: the supremum is the top singular value of V_i."""
+def test_linear_features_have_a_known_maximum(lazy: bool, seed: int) -> None:
+    """Identity activation: the supremum is the top singular value of V_i. The last questions of the search are nearly
+    the same one, and their rounding errors must not be taken for new directions of a lazy V_i."""
     n, d = 5, 12
     X = ws.synthetic_tokens(n, d, seed=0)
-    phi = ws.RandomFeatures(activation="identity").sample(n=n, d=d, seed=0, lazy=lazy, dtype="float64")
+    phi = ws.RandomFeatures(activation="identity").sample(n=n, d=d, seed=seed, lazy=lazy, dtype="float64")
     ascent = Ascent(budget=400, starts=2, survivors=1, race_steps=10, first_angle=0.8, last_angle=1e-4)
     view, found = search(phi, X, Sphere(math.sqrt(d), 1, d), ascent=ascent)
     assert isinstance(view, FeatureView)
     block = view.blocks[0].to_dense()
     top = float(torch.linalg.matrix_norm(block, 2)) * math.sqrt(d)
-    assert math.sqrt(found.value) == pytest.approx(top, rel=1e-3)
+    assert math.sqrt(found.value) == pytest.approx(top, rel=1e-6)
     assert math.sqrt(found.value) <= top * (1 + 1e-9)
 
 

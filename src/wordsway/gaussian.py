@@ -206,7 +206,8 @@ class Lazy(Gaussian):
         slots = range(near.asked, near.asked + len(vectors))
         near.asked += len(vectors)
 
-        new, used = _orthonormal(rest, vectors.norm(dim=1), torch.finfo(self.dtype).eps, near.dim - near.count)
+        room = near.dim - near.count
+        new, used = _orthonormal(rest, vectors.norm(dim=1), torch.finfo(self.dtype).eps, basis, room)
         if not used:
             return reply
         fresh = torch.stack([self._fresh(near.name, slots[k], (far.dim,)) for k in used])
@@ -217,32 +218,33 @@ class Lazy(Gaussian):
         return reply + (rest @ new.T) @ fresh.to(vectors.dtype)
 
 
-def _orthonormal(rest: Tensor, scale: Tensor, eps: float, most: int) -> tuple[Tensor, list[int]]:
-    """An orthonormal basis of the rows of `rest` that are not rounding noise against `scale`, and which rows gave it.
+def _orthonormal(rest: Tensor, scale: Tensor, eps: float, basis: Tensor, most: int) -> tuple[Tensor, list[int]]:
+    """An orthonormal basis of the rows of `rest` that are not rounding noise against `scale`, and which rows gave it:
+    orthogonal to `basis` too, and no more than `most`, as many as there are directions left.
 
-    No more than `most`: that is how many directions there are left. When rows that look new outnumber them, some are
-    noise that piled up, and the largest are the ones that are not.
+    A row that is small against `scale` carries rounding errors along `basis` that are large against itself. So each
+    direction is made orthogonal once more after it was given unit length; one of which little is left was noise.
     """
-    if most > 0 and len(rest) == 1:
-        size = rest.norm()
-        return (rest / size, [0]) if size > 64 * eps * scale[0] else (rest[:0], [])
-    sizes = rest.norm(dim=1) / scale.clamp(min=torch.finfo(scale.dtype).tiny)
-    order = list(range(len(rest)))
-    if int((sizes > 64 * eps).sum()) > most:
-        order = sizes.argsort(descending=True).tolist()
-    basis = torch.empty_like(rest)
+    found = rest.new_empty(0, rest.shape[1])
     used: list[int] = []
-    for k in order:
+    for k, row in enumerate(rest):
         if len(used) == most:
             break
-        found = basis[: len(used)]
-        row = rest[k] - (rest[k] @ found.T) @ found
         row = row - (row @ found.T) @ found
         size = row.norm()
-        if size > 64 * eps * scale[k]:
-            basis[len(used)] = row / size
+        if not size > 64 * eps * scale[k]:
+            continue
+        for _ in range(2):
+            unit = row / size
+            row = unit - (unit @ basis.T) @ basis
+            row = row - (row @ found.T) @ found
+            size = row.norm()
+            if size < 0.1:
+                break
+        if size >= 0.1:
+            found = torch.cat([found, row[None] / size])
             used.append(k)
-    return basis[: len(used)], used
+    return found, used
 
 
 class _Multiply(torch.autograd.Function):
