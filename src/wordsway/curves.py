@@ -10,7 +10,7 @@ from typing import Any
 
 from wordsway import theory
 from wordsway.errors import InputError
-from wordsway.estimates import fit_exponent
+from wordsway.estimates import fit_exponent, mean_sd
 from wordsway.files import write_text
 from wordsway.runner import Strict, run
 from wordsway.study import Study
@@ -150,9 +150,7 @@ def _groups(cells: Iterable[Cell], *names: str) -> Iterator[list[Cell]]:
 def _points(plan: CurvePlan, cells: Sequence[Cell]) -> Iterator[Point]:
     for group in _groups(cells, "map", "d", "n"):
         first, count = group[0], len(group)
-        values = [cell.lower for cell in group]
-        mean = math.fsum(values) / count
-        sd = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (count - 1)) if count > 1 else 0.0
+        mean, sd = mean_sd([cell.lower for cell in group])
         uppers = [cell.upper for cell in group if cell.upper is not None]
         upper = math.fsum(uppers) / count if len(uppers) == count else None
         average = math.fsum(cell.random_mean for cell in group) / count

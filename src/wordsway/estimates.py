@@ -15,16 +15,23 @@ class Estimate:
     high: float | None
 
 
-def mean_interval(values: Sequence[float]) -> Estimate:
-    """A mean with its 95% interval from Student's t; without one for a single value."""
+def mean_sd(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and standard deviation; 0 for a single value."""
     count = len(values)
     mean = math.fsum(values) / count
     if count < 2:
+        return mean, 0.0
+    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
+
+
+def mean_interval(values: Sequence[float]) -> Estimate:
+    """A mean with its 95% interval from Student's t; without one for a single value."""
+    mean, sd = mean_sd(values)
+    if len(values) < 2:
         return Estimate(mean, None, None)
     from scipy.stats import t
 
-    sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
-    half = float(t.ppf(0.975, count - 1)) * sd / math.sqrt(count)
+    half = float(t.ppf(0.975, len(values) - 1)) * sd / math.sqrt(len(values))
     return Estimate(mean, mean - half, mean + half)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.cells.sensitivity import SYNTHETIC
 from wordsway.drawing import BLUE, GREY, ORANGE, heat, lines, plain
+from wordsway.estimates import mean_sd
 from wordsway.study import Panel, Study
 from wordsway.tables import Table
 
@@ -120,12 +121,6 @@ def save_figure(figure: "Figure", folder: str | os.PathLike[str], name: str) -> 
     for path in paths:
         figure.savefig(path, dpi=160)
     return paths
-
-
-def mean_sd(values: Sequence[float]) -> tuple[float, float]:
-    mean = sum(values) / len(values)
-    square = sum((value - mean) ** 2 for value in values)
-    return mean, (square / (len(values) - 1)) ** 0.5 if len(values) > 1 else 0.0
 
 
 def _draw_curves(axes: "Axes", panel: Panel, rows: Sequence[Row]) -> None:

@@ -77,7 +77,7 @@ class Store:
         except OSError as error:
             why = "it is a file" if home.is_file() else error.strerror
             raise InputError(f"cannot make the folder {str(folder)!r}: {why}") from None
-        lock = FileLock(home / _LOCK, timeout=0)
+        lock = FileLock(home / _LOCK, timeout=1)  # not 0: who asks whether a driver is at work holds it for a moment
         try:
             lock.acquire()
         except Timeout:
@@ -113,8 +113,10 @@ class Store:
         lock = FileLock(self.folder / _LOCK, timeout=0)
         try:
             lock.acquire()
-        except (Timeout, OSError):
+        except Timeout:
             return True
+        except OSError:  # a folder that cannot be written to has no driver
+            return False
         lock.release()
         return False
 
