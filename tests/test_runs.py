@@ -22,10 +22,11 @@ from wordsway.cells.sensitivity import SensitivityCell
 from wordsway.cli import app
 from wordsway.engines import Engine, Processes
 from wordsway.execution import Report
-from wordsway.reproduction import paper_studies
+from wordsway.reproduction import known_studies
 from wordsway.runner import Plan, Silent, make_plan
 from wordsway.store import Store
 from wordsway.study import Job
+from wordsway.study_files import bundled_studies
 from wordsway.tables import read_table
 
 TINY = {"map": ["rf", "raf"], "n": [4, 8], "d": 16, "trials": 2, "certificate": False}
@@ -406,16 +407,16 @@ def test_reproduce(tmp_path: Path) -> None:
     assert (out / "all.parquet").read_bytes().startswith(b"PAR1")
     assert "tables are equal" in runner.invoke(app, ["compare", str(out), str(out)]).stdout
     listed = json.loads(runner.invoke(app, ["studies", "--json"]).stdout)
-    assert [each["name"] for each in listed] == ["fig1", "fig2", "fig3", "fig4", "fig5"]
+    assert [each["name"] for each in listed] == bundled_studies()
 
 
 def test_panels_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chat model out of reach is a note; when nothing can be had it is an error."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    found, notes = paper_studies(["fig1", "fig2"], "paper", encoder="minilm", chat_model="./nowhere")
+    found, notes = known_studies(["fig1", "fig2"], "paper", encoder="minilm", chat_model="./nowhere")
     assert [p.skip is None for p in found[0].panels] == [True, False] and any("nowhere" in note for note in notes)
     assert any("d=192, 384, 768 becomes d=192, 384" in note for note in notes)
-    both, _ = paper_studies(["fig3a", "fig3b"], "paper", encoder="synthetic")
+    both, _ = known_studies(["fig3a", "fig3b"], "paper", encoder="synthetic")
     assert [p.id for p in both[0].panels] == ["a", "b"]
     with pytest.raises(ws.InputError, match=r"nowhere.*--encoder"):
-        paper_studies(["fig2"], "paper", encoder="./nowhere")
+        known_studies(["fig2"], "paper", encoder="./nowhere")

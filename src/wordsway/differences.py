@@ -11,15 +11,6 @@ from wordsway.estimates import Estimate, mean_interval
 from wordsway.tables import Table
 
 Row = Mapping[str, Any]
-# What tells the rows of one cell apart.
-_WITHIN = {"flips": ("training", "objective", "penalty"), "layers": ("layer",)}
-_FIRST = {
-    "sensitivity": "lower",
-    "flips": "err",
-    "layers": "attracting",
-    "attention": "largest_change",
-    "prompts": "kl",
-}
 
 
 @dataclass(frozen=True)
@@ -128,14 +119,14 @@ def _identity(rows: Iterable[Row]) -> list[str]:
     for measure in dict.fromkeys(row["measure"] for row in rows):
         fields = KINDS[measure].__dataclass_fields__
         found |= dict.fromkeys(["measure", *(name for name in fields if name not in ("trial", "seed"))])
-        found |= dict.fromkeys(_WITHIN.get(measure, ()))
+        found |= dict.fromkeys(KINDS[measure].within)
     return list(found)
 
 
 def _groups(rows: Iterable[Row], names: Sequence[str], column: str | None) -> Groups:
     found: Groups = {}
     for row in rows:
-        name = column or _FIRST[row["measure"]]
+        name = column or KINDS[row["measure"]].first
         if isinstance(row.get(name), int | float) and not isinstance(row.get(name), bool):
             values = ((each, tuple(v) if isinstance(v := row.get(each), list) else v) for each in names)
             found.setdefault((tuple(values), name), {})[row["trial"]] = float(row[name])

@@ -1,4 +1,4 @@
-"""The paper's studies as one run: which panels can be had here, and what is written at the end."""
+"""Studies that come along as one run: which panels can be had here, and what is written at the end."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -11,16 +11,16 @@ from wordsway.errors import InputError
 from wordsway.files import write_bytes, write_text
 from wordsway.store import Store
 from wordsway.study import Study, adapted, narrowed
-from wordsway.study_files import bundled_studies, find_study
+from wordsway.study_files import PAPER, find_study
 from wordsway.tables import Table, read_table
 
 
-def paper_studies(names: Sequence[str], scale: str, **options: Any) -> tuple[list[Study], list[str]]:
-    """The studies asked for (all unless named) at a scale, with what a reader should know of them: which panels cannot
-    be run here and why, and where d is smaller than published. `options` are those of `adapted`."""
+def known_studies(names: Sequence[str], scale: str, **options: Any) -> tuple[list[Study], list[str]]:
+    """The studies asked for (the paper's unless named) at a scale, with what a reader should know of them: which
+    panels cannot be run here and why, and where d is smaller than published. `options` are those of `adapted`."""
     studies: dict[str, Study] = {}
     notes: list[str] = []
-    for name in names or bundled_studies():
+    for name in names or PAPER:
         study = find_study(name, scale)
         known = studies.get(study.name)
         if known is not None:  # two panels of one figure
@@ -69,7 +69,7 @@ class Written:
 
 
 def joined(known: Sequence[Study], asked: Sequence[Study]) -> list[Study]:
-    """Studies of the paper with the panels that a run has of them already."""
+    """Studies that come along, with the panels that a run has of them already."""
     by_name = {study.name: study for study in known}
     return [
         study.joined(by_name[study.name], find_study(study.name).layout) if study.name in by_name else study

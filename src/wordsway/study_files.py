@@ -1,4 +1,4 @@
-"""Studies as TOML files: those of the paper, which come along, and a user's own. An error names the line."""
+"""Studies as TOML files: those that come along, and a user's own. An error names the line."""
 
 import os
 import re
@@ -15,6 +15,7 @@ from wordsway.files import decode
 from wordsway.study import Panel, Study
 
 SCALES = ("smoke", "laptop", "paper")
+PAPER = ("fig1", "fig2", "fig3", "fig4", "fig5")  # its figures; the other studies that come along go beyond it
 _TOP = ("name", "title", "layout", "panel", "claim")
 _PATHS = ("data", "encoder", "model")  # fields that may name a file or folder
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".gguf", ".safetensors")
@@ -49,9 +50,8 @@ def load_study(path: str | os.PathLike[str], scale: str = "paper") -> Study:
     """A study from a file of one's own. Its paths are relative to its folder and stay inside it."""
     file = Path(path)
     if not file.is_file():
-        near = f" ({file.name} is a study that comes along: wordsway reproduce {file.name})" if file.name in (
-            bundled_studies()) else ""  # fmt: skip
-        raise InputError(f"there is no study file {str(path)!r}{near}{' (it is a folder)' if file.is_dir() else ''}")
+        known = f"; studies that come along: {', '.join(bundled_studies())}"
+        raise InputError(f"there is no study file {str(path)!r}{' (it is a folder)' if file.is_dir() else known}")
     return _Reader(decode(file.read_bytes(), str(path)), str(path), file.parent).study(scale)
 
 

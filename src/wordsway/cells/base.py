@@ -29,6 +29,8 @@ class Cell(ABC):
 
     numbers: ClassVar[tuple[str, ...]] = ()  # the columns of its rows that are numbers
     names: ClassVar[tuple[str, ...]] = ()  # the others
+    within: ClassVar[tuple[str, ...]] = ()  # those that tell the rows of one cell apart
+    first: ClassVar[str]  # the number that people ask for first
 
     trial: int = field(default=0, kw_only=True)
     seed: int = field(default=0, kw_only=True)

@@ -30,6 +30,8 @@ class FlipCell(Cell):
         *("features_seconds", "gram_seconds", "solve_seconds", "update_seconds", "search_seconds"),
     )
     names = ("training", "objective")
+    within = ("training", "objective", "penalty")
+    first = "err"
 
     map: str
     n: int

@@ -22,6 +22,8 @@ class LayersCell(Cell):
 
     numbers = ("layer", "searched", "attracting", "noise", "noise_sd", "real_word", "replaced")
     names = ("word",)
+    within = ("layer",)
+    first = "attracting"
 
     text: str
     token: int
@@ -71,6 +73,7 @@ class AttentionCell(Cell):
 
     numbers = ("mass_before", "mass_after", "largest_change")
     names = ("before_tokens", "after_tokens", "word")
+    first = "largest_change"
 
     text: str
     against: str | None = None
@@ -138,6 +141,7 @@ class PromptsCell(Cell):
 
     numbers = ("differs", "kl")
     names = ("answer_before", "answer_after")
+    first = "kl"
 
     model: str
     before: str

@@ -39,6 +39,7 @@ class SensitivityCell(Cell):
         "evaluations",
     )
     names = ("checked",)
+    first = "lower"
 
     map: str
     n: int

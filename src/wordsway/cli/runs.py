@@ -43,7 +43,7 @@ def studies(as_json: Json = False, debug: Debug = False) -> None:
             print(f"{each['name']}  {each['title']}\n      cells: {sizes_text}")
             for panel in each["panels"]:
                 print(f"      {each['name']}-{panel['id']}: {panel['title']}")
-        print("\nwordsway reproduce NAME ... runs them; wordsway run FILE.toml runs one of your own.")
+        print("\nwordsway reproduce runs the paper's figures; wordsway run NAME another one, or FILE.toml of your own.")
 
 
 @app.command()
@@ -77,22 +77,21 @@ def reproduce(
     Its figures and tables are those of the settings that a panel was last asked for with.
     """
     with one_line_errors(debug):
-        from wordsway.reproduction import paper_studies
-
         options: dict[str, Any] = {"encoder": encoder, "data": data, "padding": padding, "chat_model": chat_model}
-        asked, notes = paper_studies(names or [], scale, **options, trials=trials, seed=seed)
-        if scale == "smoke":
-            notes.append("smoke tries out the machinery; its texts and sizes are too small for the claims")
-        for note in notes:
-            print(f"wordsway: note: {printable(note)}", file=sys.stderr)
+        asked = _known(names or [], scale, **options, trials=trials, seed=seed)
         _carry_out(asked, out or Path("runs") / scale, engine, workers, scheduler, as_json=as_json, join=True)
 
 
 @app.command()
 def run(
-    file: Annotated[Path, typer.Argument(help="A study of your own, in TOML.", show_default=False)],
-    scale: Annotated[str, typer.Option(help="Which of the file's scales: paper is the file as it is.")] = "paper",
-    encoder: Annotated[str | None, typer.Option(help="Another encoder than the file's.")] = None,
+    study: Annotated[
+        str, typer.Argument(help="A study of your own, in TOML, or one that comes along.", show_default=False)
+    ],
+    scale: Annotated[
+        str | None,
+        typer.Option(help="smoke, laptop or paper: a file as it is. Unless given, laptop for a known study."),
+    ] = None,
+    encoder: Annotated[str | None, typer.Option(help="Another encoder or model than the study's.")] = None,
     data: Data = None,
     trials: Trials = None,
     seed: RunSeed = None,
@@ -103,16 +102,32 @@ def run(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Run a study of your own: a grid of maps, lengths, encoders and more."""
+    """Run a study, of your own or one that comes along: a grid of maps, lengths, encoders and more."""
     with one_line_errors(debug):
         from wordsway.study import adapted, narrowed
-        from wordsway.study_files import load_study
+        from wordsway.study_files import bundled_studies, load_study
 
-        study = adapted(load_study(file, scale), encoder=encoder, data=data, trials=trials, seed=seed)
-        _, too_wide = narrowed(study)
-        if too_wide:
-            raise InputError(too_wide[0].replace(" becomes ", " is too wide; it could be "))
-        _carry_out([study], out or Path("runs") / study.name, engine, workers, scheduler, as_json=as_json)
+        options: dict[str, Any] = {"encoder": encoder, "data": data, "trials": trials, "seed": seed}
+        if study in bundled_studies() and not Path(study).is_file():
+            (found,) = _known([study], scale or "laptop", **options)
+        else:
+            found = adapted(load_study(study, scale or "paper"), **options)
+            _, too_wide = narrowed(found)
+            if too_wide:
+                raise InputError(too_wide[0].replace(" becomes ", " is too wide; it could be "))
+        _carry_out([found], out or Path("runs") / found.name, engine, workers, scheduler, as_json=as_json)
+
+
+def _known(names: Sequence[str], scale: str, **options: Any) -> "list[Study]":
+    """Studies that come along, with notes on what a reader should know of them."""
+    from wordsway.reproduction import known_studies
+
+    asked, notes = known_studies(names, scale, **options)
+    if scale == "smoke":
+        notes.append("smoke tries out the machinery; its texts and sizes are too small for the claims")
+    for note in notes:
+        print(f"wordsway: note: {printable(note)}", file=sys.stderr)
+    return asked
 
 
 @app.command()

@@ -1,0 +1,92 @@
+"""A study's results as one figure: every panel in its place, drawn by what it measures."""
+
+import os
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wordsway.cells.sensitivity import SYNTHETIC
+from wordsway.drawing import GREY, plain
+from wordsway.figures import curves, flips, models
+from wordsway.figures.common import Arrays, Frame, Picture, Scene
+from wordsway.figures.flips import draw_flips
+from wordsway.study import Study
+from wordsway.tables import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_flips", "draw_study", "save_figure"]
+
+PICTURES: dict[str, Picture] = {
+    "sensitivity": curves.PICTURE,
+    "flips": flips.PICTURE,
+    "layers": models.LAYERS,
+    "attention": models.ATTENTION,
+    "prompts": models.ANSWERS,
+}
+
+
+def draw_study(study: Study, table: Table, arrays: Arrays) -> "Figure":
+    """The figure of a study. A panel without results says so in its place."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    panels = {panel.id: panel for panel in study.panels}
+    widths = [sum(PICTURES[panels[each].measure].width(panels[each]) for each in row) for row in study.layout]
+    heights = [max(PICTURES[panels[each].measure].height(panels[each]) for each in row) for row in study.layout]
+    figure = Figure(figsize=(max(widths), sum(heights) + 0.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(plain(study.title or study.name), x=0.01, ha="left", fontweight="bold", fontsize=12)
+    figure.supxlabel(plain(_settings(study)), x=0.995, ha="right", fontsize=7.5, color=GREY)
+    bands: Any = figure.subfigures(len(study.layout), 1, squeeze=False, height_ratios=heights)[:, 0]
+    frame = Frame.of(table.of(study.name))
+    for band, row in zip(bands, study.layout, strict=True):
+        places: Any = band.subfigures(
+            1,
+            len(row),
+            squeeze=False,
+            width_ratios=[PICTURES[panels[each].measure].width(panels[each]) for each in row],
+        )
+        for place, each in zip(places[0], row, strict=True):
+            panel = panels[each]
+            title = plain(panel.title or panel.id)
+            _draw_panel(Scene(place, panel, title, table.of(study.name, each), arrays, frame))
+    return figure
+
+
+def _settings(study: Study) -> str:
+    """With what the panels that were run were made, in a line: models, data, padding, trials."""
+    parts = []
+    panels = [panel for panel in study.panels if panel.skip is None]
+    for names in (("encoder", "model"), ("data",), ("padding",)):
+        real = [p for p in panels if "encoder" in names or p.values.get("encoder") != SYNTHETIC]
+        values = dict.fromkeys(Path(str(p.values[name])).name for p in real for name in names if name in p.values)
+        parts += [f"{names[0]} {', '.join(values)}"] if values else []
+    trials = {panel.id: panel.trials for panel in panels if panel.trials > 1}
+    if len(set(trials.values())) == 1:
+        parts.append(f"{next(iter(trials.values()))} trials")
+    elif trials:
+        parts.append("trials: " + ", ".join(f"{name} {count}" for name, count in trials.items()))
+    if trials and any(panel.measure == "sensitivity" for panel in panels):
+        parts.append("bands: one standard deviation")
+    return "; ".join(parts)
+
+
+def _draw_panel(scene: Scene) -> None:
+    if scene.rows:
+        PICTURES[scene.panel.measure].draw(scene)
+        return
+    axes = scene.place.subplots()
+    axes.axis("off")
+    why = scene.panel.skip or "nothing was measured"
+    axes.text(0.5, 0.5, plain(textwrap.fill(f"not run: {why}", 40)), ha="center", va="center", color=GREY)
+    axes.set_title(scene.title, loc="left", fontsize=10)
+
+
+def save_figure(figure: "Figure", folder: str | os.PathLike[str], name: str) -> list[Path]:
+    """Write a figure as PNG, PDF and SVG; returns the paths."""
+    paths = [Path(folder) / f"{name}.{kind}" for kind in ("png", "pdf", "svg")]
+    for path in paths:
+        figure.savefig(path, dpi=160)
+    return paths

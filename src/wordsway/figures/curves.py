@@ -1,0 +1,61 @@
+"""Curves: word sensitivity against n, or against another number."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from wordsway.drawing import plain
+from wordsway.estimates import mean_sd
+from wordsway.figures.common import COLOURS, MARKERS, Picture, Row, short
+from wordsway.study import Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_NAMES = {"n": "context length n (tokens)", "radius": "radius (in sqrt(d))", "depth": "depth L"}
+
+
+def _draw_curves(axes: "Axes", panel: Panel, rows: Sequence[Row]) -> None:
+    """S against n (or else the first axis that is a number): mean over trials with a band of one sd, a line for every
+    combination of the other axes, the prediction dotted."""
+    varied = panel.axes()
+    numeric = [name for name, values in varied.items() if all(isinstance(v, int | float) for v in values)]
+    x = "n" if "n" in numeric or not numeric else numeric[0]
+    series = [name for name in varied if name != x]
+    groups: dict[tuple[Any, ...], dict[Any, list[Row]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in series), {}).setdefault(row[x], []).append(row)
+    predicted = False
+    for k, (values, by_x) in enumerate(groups.items()):
+        colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
+        places = sorted(by_x)
+        stats = [mean_sd([row["lower"] for row in by_x[place]]) for place in places]
+        label = ", ".join(
+            f"{short(name)}={value}" for name, value in zip(series, values, strict=True) if value is not None
+        )
+        low, high = [m - s for m, s in stats], [m + s for m, s in stats]
+        axes.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0)
+        axes.plot(
+            places, [m for m, _ in stats], color=colour, marker=marker, markersize=4.5, label=plain(label) or None
+        )
+        theory = [(place, by_x[place][0].get("predicted")) for place in places]
+        if all(value is not None for _, value in theory):
+            axes.plot(*zip(*theory, strict=True), color="#333333", linestyle=(0, (1, 2)), linewidth=1.3, zorder=3)
+            predicted = True
+    if predicted:
+        axes.plot([], [], color="#333333", linestyle=(0, (1, 2)), linewidth=1.3, label="prediction")
+    ticks = sorted({row[x] for row in rows})
+    if len(ticks) <= 8:
+        close = [a for a, b in pairwise(ticks) if b - a < 0.05 * (ticks[-1] - ticks[0])]
+        axes.set_xticks([tick for tick in ticks if tick not in close])
+    axes.set_xlabel(_NAMES.get(x, x))
+    axes.set_ylabel("word sensitivity S")
+    axes.set_title(plain(panel.title), loc="left", fontsize=10)
+    axes.grid(True, color="#dddddd", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_ylim(bottom=0)
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(frameon=False, fontsize=8.5)
+
+
+PICTURE = Picture(lambda scene: _draw_curves(scene.place.subplots(), scene.panel, scene.rows))
