@@ -66,7 +66,7 @@ def test_a_maximum_inside_the_ball_is_found() -> None:
     def bump(text: Tensor) -> Tensor:
         return torch.stack([torch.exp(-(text[0] - goal).square().sum()), text.new_tensor(1e-3)])
 
-    _, found = search(ws.PlainMap(bump), X, Ball(math.sqrt(d), 1, d))
+    _, found = search(ws.FromCallable(bump), X, Ball(math.sqrt(d), 1, d))
     assert float(found.delta.norm()) == pytest.approx(0.4 * math.sqrt(d), rel=1e-2)
     base = float(torch.exp(-(X[0] - goal).square().sum()))
     assert math.sqrt(found.value) == pytest.approx(1 - base, rel=1e-4)

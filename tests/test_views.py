@@ -49,6 +49,11 @@ def dense_network(phi: FeatureNetwork) -> Callable[[Tensor], Tensor]:
     return function
 
 
+def plain_view(function: Callable[[Tensor], Tensor], X: Tensor, tokens: list[int]) -> PlainView:
+    """Whole evaluations of a function, one text at a time."""
+    return PlainView(lambda texts: torch.stack([function(x).flatten() for x in texts]), X, tokens, torch.float64, "cpu")
+
+
 def value_and_gradient(function: Callable[[Tensor], Tensor], delta: Tensor) -> tuple[Tensor, Tensor]:
     delta = delta.clone().requires_grad_(True)
     value = function(delta)
@@ -93,7 +98,7 @@ def test_attention_view_is_the_dense_map(score: str, n: int, d: int, temperature
     dense = dense_attention(phi.W, score, temperature)
     torch.testing.assert_close(phi(X), dense(X), rtol=1e-12, atol=1e-12)
     for tokens in token_sets(n):
-        plain = PlainView(dense, X, tokens, torch.float64, "cpu")
+        plain = plain_view(dense, X, tokens)
         assert_equal_views(phi.view(X, tokens), plain, rng)
 
 
@@ -110,7 +115,7 @@ def test_feature_view_is_the_dense_map(
         view = phi.view(X, tokens)
         delta = torch.randn(2, len(tokens), d, generator=rng, dtype=torch.float64)
         before = value_and_gradient(view.sq_norm, delta)  # asked of the lazy map before it becomes dense
-        plain = PlainView(dense_network(phi), X, tokens, torch.float64, "cpu")
+        plain = plain_view(dense_network(phi), X, tokens)
         for a, b in zip(before, value_and_gradient(plain.sq_norm, delta), strict=True):
             torch.testing.assert_close(a, b, rtol=TOLERANCE, atol=TOLERANCE)
         assert_equal_views(phi.view(X, tokens), plain, rng)
@@ -131,7 +136,7 @@ def test_attention_view_for_any_text(n: int, d: int, score: str, scale: float, s
     W = torch.randn(d, d, generator=rng, dtype=torch.float64)
     phi = ws.RandomAttention.from_weights(W, score)
     token = seed % n
-    view, plain = phi.view(X, [token]), PlainView(dense_attention(W, score), X, [token], torch.float64, "cpu")
+    view, plain = phi.view(X, [token]), plain_view(dense_attention(W, score), X, [token])
     delta = scale * torch.randn(5, 1, d, generator=rng, dtype=torch.float64)
     size = max(1.0, plain.base_norm**2, float(plain.sq_norm(delta).max()))
     torch.testing.assert_close(view.sq_norm(delta), plain.sq_norm(delta), rtol=1e-9, atol=1e-9 * size)
@@ -157,7 +162,7 @@ def test_saturated_softmax_keeps_its_digits() -> None:
     dense = dense_attention(phi.W, "softmax", 1e-3)
     delta = ws.synthetic_tokens(3, 6, seed=9)[:, None]
     for token in range(5):
-        plain = PlainView(dense, X, [token], torch.float64, "cpu")
+        plain = plain_view(dense, X, [token])
         found = phi.view(X, [token]).sq_norm(delta)
         torch.testing.assert_close(found, plain.sq_norm(delta), rtol=1e-9, atol=1e-9)
 

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from wordsway.flips import FlipPlan, Flips, generalize
     from wordsway.generalization import Flip, Generalization
     from wordsway.layer_profiles import LayerProfile, layer_profile
-    from wordsway.maps.base import FeatureMap, PlainMap, View
+    from wordsway.maps.base import FeatureMap, View
     from wordsway.maps.named import named_map
+    from wordsway.maps.own import FromCallable
     from wordsway.maps.random_attention import RandomAttention
     from wordsway.maps.random_features import RandomFeatures
     from wordsway.pretrained.map import PretrainedMap
@@ -52,7 +53,7 @@ _HOMES = {
     "LabelledTexts": "datasets",
     "LayerProfile": "layer_profiles",
     "Panel": "study",
-    "PlainMap": "maps.base",
+    "FromCallable": "maps.own",
     "PretrainedMap": "pretrained.map",
     "PromptChange": "prompts",
     "RandomAttention": "maps.random_attention",
@@ -100,12 +101,12 @@ __all__ = [
     "Flip",
     "FlipPlan",
     "Flips",
+    "FromCallable",
     "Generalization",
     "InputError",
     "LabelledTexts",
     "LayerProfile",
     "Panel",
-    "PlainMap",
     "PretrainedMap",
     "PromptChange",
     "RandomAttention",

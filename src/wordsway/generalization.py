@@ -23,7 +23,8 @@ from torch import Tensor
 from wordsway.constraints import Ball
 from wordsway.devices import find_device, find_dtype, precise
 from wordsway.errors import InputError, RankWarning, SpanError, TooLargeError
-from wordsway.maps.base import FeatureMap, View, as_map, moved
+from wordsway.maps.base import FeatureMap, View, moved
+from wordsway.maps.own import as_map
 from wordsway.memory import fits, require
 from wordsway.objectives import AIMS, Aim, FlipObjective
 from wordsway.readout import CUTOFF, Readout, check_label, check_labels, stack_texts

@@ -15,7 +15,8 @@ from wordsway.certificates import Certificate, certify
 from wordsway.constraints import Ball, Sphere
 from wordsway.devices import find_device, find_dtype
 from wordsway.errors import InputError, TooLargeError
-from wordsway.maps.base import FeatureMap, View, as_map, moved
+from wordsway.maps.base import FeatureMap, View, moved
+from wordsway.maps.own import as_map
 from wordsway.memory import fits
 from wordsway.result import Sensitivity, TokenSensitivity, summarize
 from wordsway.search.ascent import BUDGETS, FEWEST, Ascent, maximize, suited

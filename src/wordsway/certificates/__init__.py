@@ -5,11 +5,14 @@ given it is a deterministic inequality, computed in float64 with a margin for ro
 lazily it holds up to a stated probability over what is not revealed yet.
 """
 
+import math
+
 from wordsway.certificates.attention import certify_attention
 from wordsway.certificates.features import certify_features
 from wordsway.certificates.types import Certificate
 from wordsway.maps.attention_view import AttentionView
 from wordsway.maps.base import View
+from wordsway.maps.heads import HeadsView
 from wordsway.maps.random_features import FeatureView
 
 __all__ = ["Certificate", "certify"]
@@ -21,8 +24,21 @@ def certify(view: View, radius: float) -> Certificate:
         return Certificate(None, 0.0, "phi(X) is zero, so a relative change is not defined")
     if isinstance(view, AttentionView):
         return certify_attention(view, radius)
+    if isinstance(view, HeadsView):
+        return _all_heads(view, radius)
     if isinstance(view, FeatureView):
         return certify_features(view, radius)
     if view.terrain == "deep":
         return Certificate(None, 0.0, "no certificate is known for a pre-trained model")
     return Certificate(None, 0.0, f"no certificate is known for {type(view).__name__}")
+
+
+def _all_heads(view: HeadsView, radius: float) -> Certificate:
+    """No delta does more to all heads together than the worst one for each."""
+    found = [certify(head, radius) for head in view.heads]
+    total = 0.0
+    for head, bound in zip(view.heads, found, strict=True):
+        if bound.upper is None:
+            return bound
+        total += (bound.upper * head.base_norm) ** 2
+    return Certificate(math.sqrt(total) / view.base_norm, min(1.0, sum(bound.failure for bound in found)))

@@ -35,7 +35,7 @@ from torch import Tensor
 from wordsway.certificates.several import several_bound
 from wordsway.certificates.types import Certificate
 from wordsway.maps.attention_view import AttentionView
-from wordsway.maps.scores import Score
+from wordsway.maps.scores import PooledScore
 
 _FIRST_INTERVALS = 5
 _SPLITS = 8
@@ -47,7 +47,7 @@ _MU_FACTORS = 1 + 10.0 ** torch.linspace(-4, 3, 29, dtype=torch.float64)
 class _Rows:
     """The geometry that the bound needs; row vectors run over j != i, spectrum vectors over k."""
 
-    score: Score
+    score: PooledScore
     radius: float
     pooled: Tensor
     logit: Tensor
@@ -68,6 +68,9 @@ class _Rows:
 def certify_attention(view: AttentionView, radius: float) -> Certificate:
     """The bound of this module, over the ball of `radius` around one token; that of `several` for more."""
     if len(view.tokens) != 1:
+        if view.score.name not in ("softmax", "relu") or not view.text.sight.whole:
+            what = view.score.name if view.text.sight.whole else "masked"
+            return Certificate(None, 0.0, f"no certificate is known for several tokens under {what} attention")
         total = several_bound(view, radius)
         return Certificate(math.sqrt(total) / view.base_norm * (1 + _margin(view)))
     rows = _geometry(view, radius)
@@ -92,13 +95,20 @@ def certify_attention(view: AttentionView, radius: float) -> Certificate:
 def _margin(view: AttentionView) -> float:
     """A relative allowance for rounding: dot products of length n + d in float64, and weights whose relative error is
     the absolute error of their logits, which is in proportion to the largest of them."""
-    logits = torch.cat([view.logits[view.stay].flatten(), view.pooled[view.stay]])
+    reached = _reached(view)
+    logits = torch.cat([view.logits[reached].flatten(), view.pooled[reached]])
     size = float(logits.abs().amax()) if len(logits) else 0.0
     return 1e-9 + 64 * torch.finfo(torch.float64).eps * sum(view.X.shape) * (1 + size)
 
 
+def _reached(view: AttentionView) -> Tensor:
+    """Rows that stay and see a moved token: the others do not change."""
+    return view.stay & ~view.logits.amax(1).isneginf()
+
+
 def _geometry(view: AttentionView, radius: float) -> _Rows:
-    text, stay = view.text, view.stay
+    text, stay = view.text, _reached(view)
+    others = view.stay & ~view.row_logits[0].isneginf()  # what the token's own row sees
     x, row = text.X[view.tokens[0]], view.moved_rows[0]
     size = float(x.norm())
     e = x / size
@@ -106,7 +116,7 @@ def _geometry(view: AttentionView, radius: float) -> _Rows:
     pull, along = queries @ e, rest @ e
     M = queries - pull[:, None] * e
     sigma_sq, z = _spectrum(M)
-    points = (text.X[stay] - row).norm(dim=1)
+    points = (text.X[others] - row).norm(dim=1)
     if view.score.silences:
         points = torch.cat([points, row.norm()[None]])
     offset = x - row

@@ -6,7 +6,7 @@ flattened to one axis.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -18,6 +18,7 @@ from wordsway.tokens import Tokens, check_tokens
 Probe = Callable[[Tensor], Tensor]
 _GROUP_NUMBERS = 12_000_000  # in all views of tokens that are searched side by side
 _MOST_VIEWS = 32
+_BATCH_BYTES = 2**26  # of texts that a map without structure evaluates at once: few enough to stay in cache
 
 
 class View(ABC):
@@ -138,20 +139,25 @@ def moved(X: Tensor, tokens: Sequence[int], delta: Float[Tensor, "*batch m d"]) 
 
 
 class PlainView(View):
-    """The view of a map without structure: every delta is a whole evaluation of the map."""
+    """The view of a map without structure: every delta is a whole evaluation of the map, in batches."""
 
     def __init__(
         self,
-        phi: Callable[[Tensor], Tensor],
+        features: Callable[[Tensor], Tensor],
         X: Float[Tensor, "n d"],
         tokens: Sequence[int],
         dtype: torch.dtype,
         device: torch.device | str,
+        bytes_of_a_text: float | None = None,
     ) -> None:
-        self.phi, self.X, self.tokens = phi, X, check_tokens(tokens, len(X))
+        """`features` takes texts (b, n, d) to (b, features), differentiably; `bytes_of_a_text` is what one of them
+        needs with its gradient (16 copies of the text unless given)."""
+        self.features, self.X, self.tokens = features, X, check_tokens(tokens, len(X))
         self.dtype, self.device = dtype, torch.device(device)
-        self._base = phi(X.to(device, dtype)).flatten()
+        self._base = features(X.to(device, dtype)[None])[0]
         self.base_norm = float(self._base.double().norm())
+        self._bytes = bytes_of_a_text or 16.0 * dtype.itemsize * X.numel()
+        self._size = max(1, int(_BATCH_BYTES / self._bytes))
 
     def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
         return self.change(delta).square().sum(-1)
@@ -161,42 +167,10 @@ class PlainView(View):
         return lambda delta: self.change(delta).to(self.dtype) @ fixed.T  # a function may not keep the dtype
 
     def change(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch features"]:
-        texts = moved(self.X, self.tokens, delta)
-        flat = texts.reshape(-1, *self.X.shape)
-        rows = torch.stack([self.phi(text).flatten() for text in flat]) - self._base
-        return rows.reshape(*delta.shape[:-2], -1)
+        flat = delta.reshape(-1, *delta.shape[-2:])
+        parts = [self.features(moved(self.X, self.tokens, part)) for part in flat.split(self._size)]
+        return (torch.cat(parts) - self._base).reshape(*delta.shape[:-2], -1)
 
-
-class PlainMap(FeatureMap):
-    """Any differentiable function of a text, (n, d) -> features, as a feature map."""
-
-    def __init__(self, function: Callable[[Tensor], Tensor], name: str = "plain") -> None:
-        self.function, self.name = function, name
-        self.n = self.d = None
-
-    def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
-        return self.function(X)
-
-    def view(
-        self,
-        X: Float[Tensor, "n d"],
-        tokens: Sequence[int],
-        *,
-        dtype: torch.dtype = torch.float64,
-        device: torch.device | str = "cpu",
-    ) -> View:
-        return PlainView(self.function, X, tokens, dtype, device)
-
-    def config(self) -> dict[str, Any]:
-        return {"map": self.name}
-
-
-def as_map(phi: Any) -> FeatureMap:
-    """A feature map as it is; any other function of a text as a plain map."""
-    if isinstance(phi, FeatureMap):
-        return phi
-    if hasattr(phi, "sample"):
-        raise InputError(f"{phi!r} is a recipe without weights; call its sample(...) first")
-    if not callable(phi):
-        raise InputError(f"phi must be a feature map or a function of a text, got {type(phi).__name__}")
-    return PlainMap(cast(Callable[[Tensor], Tensor], phi))
+    @property
+    def bytes_per_evaluation(self) -> int:
+        return int(self._bytes)

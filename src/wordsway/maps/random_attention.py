@@ -1,8 +1,9 @@
-"""RAF and ReLU-RAF: score(X W X^T / (temperature sqrt(d))) X."""
+"""RAF and its variants: score(X W X^T / (temperature sqrt(d))) X, with one head or several, for all tokens or some."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -10,78 +11,169 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wordsway.errors import InputError
+from wordsway.maps import heads as several_heads
 from wordsway.maps import one_token, scores
-from wordsway.maps.attention_view import ROW_BLOCK, AttentionView, Text
-from wordsway.maps.base import FeatureMap, View
+from wordsway.maps.attention_view import ROW_BLOCK, AttentionView, CaptureView, Sight, Text
+from wordsway.maps.base import FeatureMap, PlainView, View
+from wordsway.maps.heads import HeadsView
+from wordsway.maps.kernel_view import KernelView, kernel_attention
 from wordsway.memory import require
 from wordsway.seeds import normal
 from wordsway.tokens import check_size, check_tokens
 
+LINEAR = "linear"
 _FEATURE_BLOCK = 2**20  # numbers in the texts whose features are computed together: few enough to stay in cache
 
 
 @dataclass(frozen=True)
 class RandomAttention:
-    """A recipe: W (d, d) with independent N(0, 1/d) entries; `score` is "softmax" or "relu"."""
+    """A recipe: W (d, d) with independent N(0, 1/d) entries.
+
+    `score` is "softmax", "relu", "relu2" (squared), "sigmoid", "sparsemax", "entmax" (1.5), each over logits divided by
+    `temperature` and with weights that sum to 1; or "linear": weights in proportion to f(q) . f(k), f = elu + 1. With
+    `rank`, W is sqrt(d / rank) Q K^T with Gaussian Q and K (d, rank); with several `heads`, each has a W of its own, of
+    rank d / heads unless given, and the features are those of all heads. `causal` rows see what comes before them and
+    themselves, `window` limits how far away; there are no value matrices.
+    """
 
     score: str = "softmax"
     temperature: float = 1.0
+    heads: int = 1
+    rank: int | None = None
+    causal: bool = False
+    window: int | None = None
 
     def __post_init__(self) -> None:
-        scores.find(self.score)
+        if self.score != LINEAR:
+            scores.find(self.score)
         if not (isinstance(self.temperature, int | float) and 0 < self.temperature < math.inf):
             raise InputError(f"temperature must be a positive number, got {self.temperature!r}")
+        check_size(self.heads, "heads")
+        for name in ("rank", "window"):
+            if getattr(self, name) is not None:
+                check_size(getattr(self, name), name)
+        if self.score == LINEAR and (self.temperature != 1.0 or self.causal or self.window is not None):
+            raise InputError("linear attention has no temperature, and is here for whole texts: no causal, no window")
+
+    def rank_for(self, d: int) -> int | None:
+        """The rank of each head's W; None for a full Gaussian one."""
+        if self.rank is not None:
+            if self.rank > d:
+                raise InputError(f"rank={self.rank} is more than the d={d} coordinates of a token")
+            return self.rank
+        if self.heads > 1:
+            if d % self.heads:
+                raise InputError(f"heads={self.heads} does not divide d={d}; give a rank, or other numbers")
+            return d // self.heads
+        return d if self.score == LINEAR else None
 
     def sample(self, d: int, seed: int = 0, *, n: int | None = None) -> "Attention":
         """Draw W. A layer takes texts of any length, so n is not needed; it is checked where given."""
         d, seed = check_size(d, "d"), check_size(seed, "seed", least=0)
         if n is not None:
             check_size(n, "n")
-        require(24.0 * d * d, f"a {d} x {d} weight matrix", "use a smaller d")
-        W = normal((d, d), seed, "random_attention", dtype=torch.float64) / math.sqrt(d)
-        return Attention(self, W, n, seed)
+        require(24.0 * d * d * self.heads, f"{self.heads} weight matrices of {d} x {d}", "use a smaller d")
+        rank = self.rank_for(d)
+        if rank is None:
+            W = normal((d, d), seed, "random_attention", dtype=torch.float64) / math.sqrt(d)
+            return Attention(self, W[None], n, seed)
+        drawn = [normal((2, d, rank), seed, "low_rank", head, dtype=torch.float64) for head in range(self.heads)]
+        Q, K = (torch.stack(drawn) / math.sqrt(d)).unbind(1)
+        return Attention(self, Q @ K.mT * math.sqrt(d / rank), n, seed, (Q, K))
 
     @staticmethod
-    def from_weights(W: Tensor, score: str = "softmax", temperature: float = 1.0) -> "Attention":
-        """The layer with your own W: logits are x_j^T W x_k / (temperature sqrt(d)), so W is W_query W_key^T."""
-        if W.dim() != 2 or W.shape[0] != W.shape[1] or W.shape[0] < 1 or not W.is_floating_point():
-            raise InputError(f"W must be a square floating-point matrix (d, d), got shape {tuple(W.shape)}")
+    def from_weights(
+        W: Tensor,
+        score: str = "softmax",
+        temperature: float = 1.0,
+        *,
+        causal: bool = False,
+        window: int | None = None,
+    ) -> "Attention":
+        """The layer with your own W: logits are x_j^T W x_k / (temperature sqrt(d)), so W is W_query W_key^T; a stack
+        (heads, d, d) of them for several heads."""
+        shape = tuple(W.shape)
+        if W.dim() not in (2, 3) or shape[-2] != shape[-1] or 0 in shape or not W.is_floating_point():
+            raise InputError(f"W must be a square floating-point matrix (d, d), or (heads, d, d), got shape {shape}")
         if not torch.isfinite(W).all():
             raise InputError("W has entries that are NaN or infinite")
-        return Attention(RandomAttention(score, temperature), W.detach().to("cpu", torch.float64), None, None)
+        if score == LINEAR:
+            raise InputError("linear attention is not given by a W: its weights are no function of x_j^T W x_k")
+        stack = W.detach().to("cpu", torch.float64).reshape(-1, *shape[-2:])
+        recipe = RandomAttention(score, temperature, len(stack), shape[-1] if len(stack) > 1 else None, causal, window)
+        return Attention(recipe, stack, None, None)
 
 
 class Attention(FeatureMap):
-    """RandomAttention with weights, kept in float64."""
+    """RandomAttention with weights, kept in float64. Of several heads, phi(X) is (heads, n, d)."""
 
-    def __init__(self, recipe: RandomAttention, W: Float[Tensor, "d d"], n: int | None, seed: int | None) -> None:
-        self.recipe, self.W, self.n, self.d, self.seed = recipe, W, n, W.shape[0], seed
-        self.score = scores.find(recipe.score)
+    def __init__(
+        self,
+        recipe: RandomAttention,
+        Ws: Float[Tensor, "h d d"],
+        n: int | None,
+        seed: int | None,
+        factors: tuple[Float[Tensor, "h d r"], Float[Tensor, "h d r"]] | None = None,
+    ) -> None:
+        self.recipe, self.Ws, self.factors = recipe, Ws, factors
+        self.n, self.d, self.seed = n, Ws.shape[-1], seed
+        self.score = None if recipe.score == LINEAR else scores.find(recipe.score)
+        self.sight = Sight(recipe.causal, recipe.window)
         self.scale = 1.0 / (recipe.temperature * math.sqrt(self.d))
-        self._last: tuple[Tensor, tuple[torch.device, torch.dtype, int], Text] | None = None
+        self._last: tuple[Tensor, tuple[torch.device, torch.dtype, int], list[Text]] | None = None
 
-    def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+    @property
+    def W(self) -> Float[Tensor, "d d"]:
+        """The weights of the one head."""
+        if len(self.Ws) > 1:
+            raise InputError(f"the layer has {len(self.Ws)} heads, each with a W of its own: Ws")
+        return self.Ws[0]
+
+    @cached_property
+    def structured(self) -> bool:
+        """Whether there is a cheap view: entmax and sparsemax have none, as moves change which tokens count at all."""
+        return self.score is None or isinstance(self.score, scores.PooledScore)
+
+    def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
         self.check(X)
         n, d = X.shape
         require(self.plain_bytes(n, d), f"attention over n={n} tokens of d={d}", "use a shorter text")
-        queries = X @ (self.W.to(X.device, X.dtype) * self.scale)
-        blocks = queries.split(max(1, ROW_BLOCK // n))
-        return torch.cat([self.score.normalize(block @ X.T) @ X for block in blocks])
+        return torch.stack([self._head(X, k) for k in range(len(self.Ws))]).squeeze(0)
 
-    def features(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b nd"]:
+    def _head(self, X: Float[Tensor, "*b n d"], head: int) -> Float[Tensor, "*b n d"]:
+        """One head, by blocks of rows where there is one text."""
+        if self.score is None:
+            assert self.factors is not None
+            return kernel_attention(X, self.factors[0][head].to(X), self.factors[1][head].to(X))
+        n = X.shape[-2]
+        queries, places = X @ (self.Ws[head].to(X) * self.scale), torch.arange(n, device=X.device)
+        step = max(1, ROW_BLOCK // n)
+        found = []
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            logits = self.sight.hide(queries[..., rows, :] @ X.mT, places[rows], places)
+            found.append(self.score.normalize(logits) @ X)
+        return torch.cat(found, -2)
+
+    def features(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b features"]:
         n, d = texts.shape[1:]
         if n * n > ROW_BLOCK or not len(texts):
             return super().features(texts)
         self.check(texts[0])
-        W = self.W.to(texts.device, texts.dtype) * self.scale
-        found = texts.new_empty(len(texts), n * d)
+        found = texts.new_empty(len(texts), len(self.Ws), n, d)
         size = max(1, _FEATURE_BLOCK // (n * d))
         for rows, out in zip(texts.split(size), found.split(size), strict=True):
-            torch.matmul(self.score.normalize(rows @ W @ rows.mT), rows, out=out.view_as(rows))
-        return found
+            for head in range(len(self.Ws)):
+                out[:, head] = self._head(rows, head)
+        return found.flatten(1)
+
+    def _batched(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b features"]:
+        """The same, differentiable, a few texts at a time."""
+        return torch.stack([self._head(texts, head) for head in range(len(self.Ws))], 1).flatten(1)
 
     def plain_bytes(self, n: int, d: int) -> float:
-        return 8.0 * (6 * n * d + 4 * min(n * n, ROW_BLOCK + n) + d * d)
+        logits = 0 if self.score is None else 4 * min(n * n, ROW_BLOCK + n)
+        return 8.0 * ((5 + len(self.Ws)) * n * d + logits + d * d * len(self.Ws))
 
     def view(
         self,
@@ -90,34 +182,53 @@ class Attention(FeatureMap):
         *,
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
-    ) -> "AttentionView":
+    ) -> View:
         self.check(X)
         n, d = X.shape
         numbers = 6 * n * d + 2 * d * d + 3 * min(n * n, ROW_BLOCK + n)
         require(
-            8.0 * numbers + dtype.itemsize * (4 * n * d + d * d),
+            len(self.Ws) * (8.0 * numbers + dtype.itemsize * (4 * n * d + d * d)),
             f"a view of n={n} tokens of d={d}",
             "use a shorter text",
         )
         device = torch.device(device)
-        return AttentionView(self._prepared(X, device, dtype), check_tokens(tokens, len(X)))
+        chosen = check_tokens(tokens, len(X))
+        if not self.structured:
+            need = dtype.itemsize * len(self.Ws) * (16.0 * n * d + 20.0 * n * n)
+            return PlainView(self._batched, X, chosen, dtype, device, need)
+        heads: list[CaptureView]
+        if self.score is None:
+            assert self.factors is not None
+            factors = zip(*self.factors, strict=True)
+            heads = [KernelView(X, Q, K, chosen, device, dtype) for Q, K in factors]
+        else:
+            heads = [AttentionView(text, chosen) for text in self._prepared(X, device, dtype)]
+        return heads[0] if len(heads) == 1 else HeadsView(heads)
 
     def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
-        alike = [view for view in views if isinstance(view, AttentionView) and len(view.tokens) == 1]
-        return one_token.sq_norms(alike) if len(alike) == len(views) else super().sq_norms(views)
+        if len(views[0].tokens) > 1 or self.score is None or not self.structured:
+            return super().sq_norms(views)
+        alike = [view for view in views if isinstance(view, AttentionView)]
+        if len(alike) == len(views):
+            return one_token.sq_norms(alike)
+        return several_heads.sq_norms([view for view in views if isinstance(view, HeadsView)])
 
-    def _prepared(self, X: Float[Tensor, "n d"], device: torch.device, dtype: torch.dtype) -> Text:
-        """What all tokens' views of a text share. The last one is kept, for as long as X is not written to."""
+    def side_by_side(self, n: int, d: int, m: int) -> int:
+        return max(1, super().side_by_side(n, d, m) // len(self.Ws)) if self.structured else 1
+
+    def _prepared(self, X: Float[Tensor, "n d"], device: torch.device, dtype: torch.dtype) -> list[Text]:
+        """What all tokens' views of a text share, for each head. The last one is kept, for as long as X is not written
+        to."""
         key = (device, dtype, X._version)
+        assert isinstance(self.score, scores.PooledScore)
         if self._last is None or self._last[0] is not X or self._last[1] != key:
-            self._last = (X, key, Text(X, self.W * self.scale, self.score, device, dtype))
+            texts = [Text(X, W * self.scale, self.score, device, dtype, self.sight) for W in self.Ws]
+            self._last = (X, key, texts)
         return self._last[2]
 
     def config(self) -> dict[str, Any]:
-        name = {"softmax": "raf", "relu": "relu-raf"}[self.recipe.score]
-        return {
-            "map": name,
-            "score": self.recipe.score,
-            "temperature": self.recipe.temperature,
-            "seed": self.seed,
-        }
+        recipe = self.recipe
+        name = {"softmax": "raf", "relu": "relu-raf"}.get(recipe.score, f"{recipe.score}-raf")
+        more = {"heads": recipe.heads, "rank": recipe.rank, "causal": recipe.causal, "window": recipe.window}
+        shown = {key: value for key, value in more.items() if value != getattr(RandomAttention(), key)}
+        return {"map": name, "score": recipe.score, "temperature": recipe.temperature, **shown, "seed": self.seed}

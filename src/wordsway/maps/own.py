@@ -1,0 +1,138 @@
+"""A map of your own: any function or module that takes a text (n, d) to features."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from wordsway.errors import InputError
+from wordsway.maps.base import FeatureMap, PlainView, View
+
+_WAYS = ("auto", "vmap", "whole", "loop")
+_TOLERANCE = 1e-4  # relative: by how much one text alone and the same in a batch may differ, as float32 rounds
+
+
+class FromCallable(FeatureMap):
+    """phi(X) = function(X), any differentiable function or `torch.nn.Module` from (n, d) to features of any shape.
+
+    A module is run in the precision and on the device of its weights, which get no gradients; it has to give the same
+    answer twice (call `.eval()` where it has dropout). A function is run in the precision of the search, and in float64
+    at the end. There is no structure to use, so a move costs a whole evaluation; `batch` says how many are made at
+    once:
+    "whole" (the function takes (b, n, d) itself), "vmap" (torch turns it into one that does), "loop", or "auto": "vmap"
+    where that works and gives the same features, else "loop". `n` and `d` are the sizes that it is made for, where it
+    is.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Tensor], Tensor],
+        *,
+        name: str | None = None,
+        n: int | None = None,
+        d: int | None = None,
+        batch: str = "auto",
+    ) -> None:
+        if not callable(function):
+            raise InputError(f"a map is a function or a module that takes a text, got {type(function).__name__}")
+        if batch not in _WAYS:
+            raise InputError(f"batch={batch!r} is not known; use one of: {', '.join(_WAYS)}")
+        self.function, self.n, self.d = function, n, d
+        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self._way = None if batch == "auto" else batch
+        weights = list(function.parameters()) if isinstance(function, torch.nn.Module) else []
+        floating = [part for part in weights if part.is_floating_point()]
+        self._weights = [part for part in weights if part.requires_grad]
+        self._home = (floating[0].device, floating[0].dtype) if floating else None
+
+    def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
+        self.check(X)
+        return self._run(self.function, X).detach()
+
+    def features(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b features"]:
+        if len(texts):
+            self.check(texts[0])
+        return self._batched(texts).detach()
+
+    def view(
+        self,
+        X: Float[Tensor, "n d"],
+        tokens: Sequence[int],
+        *,
+        dtype: torch.dtype = torch.float64,
+        device: torch.device | str = "cpu",
+    ) -> View:
+        self.check(X)
+        self._try(X.to(device, dtype))
+        return PlainView(self._batched, X, tokens, dtype, device)
+
+    def side_by_side(self, n: int, d: int, m: int) -> int:
+        return 1
+
+    @property
+    def plain_precision(self) -> str:
+        return "float64" if self._home is None else str(self._home[1]).removeprefix("torch.")
+
+    def config(self) -> dict[str, Any]:
+        return {"map": self.name, "batch": self._way or "auto"}
+
+    def _run(self, function: Callable[[Tensor], Tensor], X: Tensor) -> Tensor:
+        """The function where its weights are, without gradients for these."""
+        there = X if self._home is None else X.to(*self._home)
+        for part in self._weights:
+            part.requires_grad_(False)
+        try:
+            found = function(there)
+        finally:
+            for part in self._weights:
+                part.requires_grad_(True)
+        if not isinstance(found, Tensor) or not found.is_floating_point():
+            raise InputError(f"{self.name} must give a tensor of real numbers, got {type(found).__name__}")
+        return found if self._home is None else found.to(X.device, X.dtype)
+
+    def _batched(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b features"]:
+        if self._way is None and len(texts):
+            self._try(texts[0])
+        if self._way == "whole":
+            found = self._run(self.function, texts)
+            if len(found) != len(texts):
+                raise InputError(
+                    f"{self.name} gave {len(found)} results for {len(texts)} texts; batch='loop' gives it one at a time"
+                )
+            return found.flatten(1)
+        if self._way == "vmap":
+            return self._run(torch.func.vmap(self.function), texts).flatten(1)
+        return torch.stack([self._run(self.function, text).flatten() for text in texts])
+
+    def _try(self, X: Float[Tensor, "n d"]) -> None:
+        """Find out how to evaluate many texts at once; refuse a map that answers at random or has no gradient."""
+        once, again = self._run(self.function, X).flatten(), self._run(self.function, X).flatten()
+        if not torch.equal(once, again) and not bool(torch.isnan(once).any()):
+            raise InputError(f"{self.name} gives two answers to one text; is it in training mode? call .eval() first")
+        if not bool(torch.isfinite(once).all()):
+            raise InputError(f"{self.name} gives features that are NaN or infinite for this text")
+        with torch.enable_grad():
+            if not self._run(self.function, X.detach().clone().requires_grad_(True)).requires_grad:
+                raise InputError(f"{self.name} is not differentiable in the text: it has no gradient to search along")
+        if self._way is None:
+            self._way = "vmap" if self._same_by_vmap(X, once) else "loop"
+
+    def _same_by_vmap(self, X: Tensor, alone: Tensor) -> bool:
+        try:
+            both = self._run(torch.func.vmap(self.function), torch.stack([2 * X, X]))
+        except Exception:  # whatever of the function vmap does not know
+            return False
+        return bool((both[1].flatten() - alone).norm() <= _TOLERANCE * alone.norm())
+
+
+def as_map(phi: Any) -> FeatureMap:
+    """A feature map as it is; any other function of a text as a map of one's own."""
+    if isinstance(phi, FeatureMap):
+        return phi
+    if hasattr(phi, "sample"):
+        raise InputError(f"{phi!r} is a recipe without weights; call its sample(...) first")
+    if not callable(phi):
+        raise InputError(f"phi must be a feature map or a function of a text, got {type(phi).__name__}")
+    return FromCallable(cast(Callable[[Tensor], Tensor], phi))
