@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from wordsway.maps.base import FeatureMap, View
     from wordsway.maps.named import named_map
     from wordsway.maps.own import FromCallable
+    from wordsway.maps.own_maps import allow_maps
     from wordsway.maps.random_attention import RandomAttention
     from wordsway.maps.random_features import RandomFeatures
+    from wordsway.maps.random_transformer import RandomTransformer
     from wordsway.pretrained.map import PretrainedMap
     from wordsway.prompts import PromptChange, compare_prompts
     from wordsway.replacements import Substitutions, substitutions
@@ -58,6 +60,7 @@ _HOMES = {
     "PromptChange": "prompts",
     "RandomAttention": "maps.random_attention",
     "RandomFeatures": "maps.random_features",
+    "RandomTransformer": "maps.random_transformer",
     "RankWarning": "errors",
     "Sensitivity": "result",
     "Study": "study",
@@ -69,6 +72,7 @@ _HOMES = {
     "Tokens": "tokens",
     "TooLargeError": "errors",
     "View": "maps.base",
+    "allow_maps": "maps.own_maps",
     "attention_maps": "attentions",
     "certify": "certificates",
     "change": "sensitivity",
@@ -111,6 +115,7 @@ __all__ = [
     "PromptChange",
     "RandomAttention",
     "RandomFeatures",
+    "RandomTransformer",
     "RankWarning",
     "Sensitivity",
     "Study",
@@ -122,6 +127,7 @@ __all__ = [
     "Tokens",
     "TooLargeError",
     "View",
+    "allow_maps",
     "attention_maps",
     "certify",
     "change",

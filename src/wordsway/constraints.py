@@ -1,11 +1,14 @@
-"""Where delta may be: the ball around the token, or only its sphere.
+"""Where delta may be: the ball around the token, only its sphere, or a ball for each of several tokens.
 
-Both own their geometry as seen by a search: a point is a unit vector e, and `delta(e)` is what it stands for. The
+Each owns its geometry as seen by a search: a point is a unit vector e, and `delta(e)` is what it stands for. The
 sphere is radius * e; the ball is the sphere in one more dimension, looked at from above: its last coordinate is
-dropped. So one ascent along great circles serves both.
+dropped. Several balls are several unit vectors, one after the other, that turn side by side. So one ascent along great
+circles serves all.
 """
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -41,9 +44,22 @@ class Region(ABC):
     def unit(self, delta: Float[Tensor, "*batch m d"], height: float) -> Float[Tensor, "*batch size"]:
         """The unit vector that stands for an allowed delta; in a ball, at least `height` above the edge."""
 
+    @property
+    def reach(self) -> float:
+        """The largest norm of delta, over all of its tokens."""
+        return self.radius
+
     @abstractmethod
     def contains(self, delta: Float[Tensor, "*batch m d"]) -> Bool[Tensor, "*batch"]:
         """Whether delta is allowed, up to rounding."""
+
+    def normed(self, e: Float[Tensor, "*batch size"]) -> Float[Tensor, "*batch size"]:
+        """Scaled to length one; what is 0 stays 0."""
+        return e / e.norm(dim=-1, keepdim=True).clamp(min=1e-30)
+
+    def tangent(self, vectors: Float[Tensor, "*batch size"], e: Float[Tensor, "*batch size"]) -> Tensor:
+        """The part of vectors along which e can turn."""
+        return vectors - (vectors * e).sum(-1, keepdim=True) * e
 
     def project(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch m d"]:
         """The nearest delta of norm at most `radius`."""
@@ -98,6 +114,60 @@ class Ball(Region):
 
     def contains(self, delta: Float[Tensor, "*batch m d"]) -> Bool[Tensor, "*batch"]:
         return delta.flatten(-2).norm(dim=-1) <= self.radius * (1 + _SLACK)
+
+
+@dataclass(frozen=True)
+class Balls(Region):
+    """norm(delta_k) <= radii[k] for each of the m tokens; `radius` is the largest."""
+
+    radii: tuple[float, ...]
+
+    @staticmethod
+    def of(radii: Sequence[float], d: int) -> "Balls":
+        return Balls(max(radii), len(radii), d, tuple(radii))
+
+    def delta(self, e: Float[Tensor, "*batch size"]) -> Float[Tensor, "*batch m d"]:
+        return self._each(e)[..., :-1] * self._scale(e)
+
+    def pull_back(self, gradient: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch size"]:
+        return torch.nn.functional.pad(gradient * self._scale(gradient) / self.radius, (0, 1)).flatten(-2)
+
+    def point(self, direction: Float[Tensor, "*batch m d"], inside: Bool[Tensor, "*batch"]) -> Tensor:
+        flat = _unit(direction)
+        share = torch.where(inside, 0.75, 1.0).to(flat)[..., None, None].expand_as(flat[..., :1])
+        return torch.cat([share * flat, (1 - share**2).sqrt()], -1).flatten(-2)
+
+    def unit(self, delta: Float[Tensor, "*batch m d"], height: float) -> Float[Tensor, "*batch size"]:
+        flat = delta / self._scale(delta)
+        up = (1 - flat.square().sum(-1, keepdim=True)).clamp(min=0.0).sqrt().clamp(min=height)
+        return _unit(torch.cat([flat, up], -1)).flatten(-2)
+
+    def contains(self, delta: Float[Tensor, "*batch m d"]) -> Bool[Tensor, "*batch"]:
+        return ((delta / self._scale(delta)).norm(dim=-1) <= 1 + _SLACK).all(-1)
+
+    def normed(self, e: Float[Tensor, "*batch size"]) -> Float[Tensor, "*batch size"]:
+        return super().normed(self._each(e)).flatten(-2)
+
+    def tangent(self, vectors: Float[Tensor, "*batch size"], e: Float[Tensor, "*batch size"]) -> Tensor:
+        return super().tangent(self._each(vectors), self._each(e)).flatten(-2)
+
+    def project(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch m d"]:
+        size = (delta / self._scale(delta)).norm(dim=-1, keepdim=True)
+        return delta / size.clamp(min=1.0)
+
+    def sample(self, count: int, *key: int | str) -> Float[Tensor, "count m d"]:
+        drawn = normal((count, self.m, self.d), *key)
+        return drawn * self._scale(drawn) / drawn.norm(dim=-1, keepdim=True)
+
+    @property
+    def reach(self) -> float:
+        return math.sqrt(math.fsum(radius**2 for radius in self.radii))
+
+    def _each(self, e: Tensor) -> Float[Tensor, "*batch m size"]:
+        return e.unflatten(-1, (self.m, self.d + 1))
+
+    def _scale(self, like: Tensor) -> Float[Tensor, "m 1"]:
+        return torch.tensor(self.radii, dtype=like.dtype, device=like.device)[:, None]
 
 
 def _unit(flat: Tensor) -> Tensor:

@@ -31,5 +31,9 @@ def one_line(error: BaseException, most: int = 300) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
+class ZeroError(InputError):
+    """phi(X) is zero, so a change relative to it is not defined."""
+
+
 class TooLargeError(InputError):
     """A request that does not fit in this machine's memory, or in what a lazy map may keep."""

@@ -65,7 +65,8 @@ class Sensitivity:
 
     `token` and `delta` are where `lower` is attained (`tokens`, and a delta with a row for each, where several move
     together); `checked` says how `lower` was evaluated in the end. `words` and `text` are there for an encoded text:
-    `text` says what it was, its tokens and what encoded it.
+    `text` says what it was, its tokens and what encoded it. `together` is there where several tokens moved at once: how
+    they were chosen, and whether each had a ball of its own.
     """
 
     lower: float
@@ -87,6 +88,7 @@ class Sensitivity:
     version: str
     tokens: tuple[int, ...] = ()
     words: tuple[WordSensitivity, ...] | None = None
+    together: dict[str, str] | None = None
     text: dict[str, Any] | None = None
 
     def __repr__(self) -> str:

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from wordsway import __version__
 from wordsway.certificates import Certificate, certify
-from wordsway.constraints import Ball, Sphere
+from wordsway.choices import Several, choose_tokens
+from wordsway.constraints import Ball, Region, Sphere
 from wordsway.devices import find_device, find_dtype
-from wordsway.errors import InputError, TooLargeError
+from wordsway.errors import InputError, TooLargeError, ZeroError
 from wordsway.maps.base import FeatureMap, View, moved
 from wordsway.maps.own import as_map
 from wordsway.memory import fits
@@ -36,6 +37,9 @@ def word_sensitivity(
     budget: int | str | None = None,
     joint: bool = False,
     special: bool = False,
+    tokens_at_once: int | None = None,
+    choose: str | None = None,
+    ball: str = "each",
     certificate: bool = True,
     random_draws: int = 100,
     device: torch.device | str = "cpu",
@@ -55,6 +59,10 @@ def word_sensitivity(
     When X is an encoded text (`Tokens`), "all" means the tokens of its words, and `special=True` the others too; the
     result has `words`. A word's sensitivity is that of its best token; with `joint=True`, all of its tokens move
     together within one ball of the largest of their radii.
+
+    With `tokens_at_once`, so many of the tokens move together, each in a ball of its own or (`ball="shared"`) all in
+    one of the largest of their radii. `choose` says which: "greedy" (unless given), "random" (unless given, of a lazy
+    map) or "given": all that `token` names. The result is then about that one move.
     """
     began = time.perf_counter()
     phi = as_map(phi)
@@ -74,8 +82,28 @@ def word_sensitivity(
     if budget is not None and not isinstance(budget, str):
         check_size(budget, "budget", least=FEWEST)
 
-    reach = tuple(max(radii[k] for k in move) for move in moves)
-    job = _Job(phi, text, moves, reach, seed, budget, certificate, random_draws, dtype, device)
+    common = (phi, text, radii, seed, budget, certificate, random_draws, dtype, device)
+    several, chosen = None, None
+    if tokens_at_once is None:
+        if choose is not None or ball != "each":
+            raise InputError("choose= and ball= are about tokens that move together; say how many with tokens_at_once=")
+    else:
+        if joint:
+            raise InputError("joint= moves the pieces of a word together; it does not go with tokens_at_once=")
+        several = Several.of(tokens_at_once, choose, ball, len(moves))
+        candidates = [move[0] for move in moves]
+
+        def alone() -> list[tuple[float, Tensor]]:
+            quick = "quick" if budget is None or isinstance(budget, str) else budget
+            singles = _Job(phi, text, radii, seed, quick, False, 0, dtype, device, moves)
+            found = {
+                k: one for part in singles.groups() for k, one in zip(part, singles.measure(part, {}), strict=True)
+            }
+            return [(found[k][0].lower, found[k][1]) for k in range(len(moves))]
+
+        chosen = choose_tokens(several, phi, text, candidates, radii, seed, dtype, device, alone)
+        moves = (chosen.tokens,)
+    job = _Job(*common, moves, several, chosen.start if chosen else None)
     measured: dict[int, tuple[TokenSensitivity, Tensor, Tensor]] = {}
     for group in job.groups():
         known = {moves[k]: found[1] for k, found in measured.items()}
@@ -109,7 +137,8 @@ def word_sensitivity(
         seconds=time.perf_counter() - began,
         version=__version__,
         tokens=table[top].tokens,
-        words=None if encoded is None else rank_words(encoded, table),
+        together=None if several is None or chosen is None else {"by": chosen.by, "ball": several.ball},
+        words=None if encoded is None or several is not None else rank_words(encoded, table),
         text=None if encoded is None else describe(encoded),
     )
 
@@ -124,30 +153,42 @@ def change(phi: FeatureMap | Callable[[Tensor], Tensor], X: Any, X2: Any) -> flo
     base = phi(before)
     size = float(base.norm())
     if not size > 0:
-        raise InputError("phi(X) is zero, so a change relative to it is not defined")
+        raise ZeroError("phi(X) is zero, so a change relative to it is not defined")
     return float((phi(after) - base).norm()) / size
 
 
 @dataclass(frozen=True)
 class _Job:
-    """One measurement: what is the same for all of its moves. A move is the tokens that move together, with the radius
-    of their common ball; methods take its position in `moves`."""
+    """One measurement: what is the same for all of its moves. A move is the tokens that move together, within a common
+    ball of the largest of their radii, or as `several` says; methods take its position in `moves`."""
 
     phi: FeatureMap
     text: Float[Tensor, "n d"]
-    moves: tuple[tuple[int, ...], ...]
-    radii: tuple[float, ...]
+    radii: tuple[float, ...]  # of all tokens
     seed: int
     budget: int | str | None
     certificate: bool
     draws: int
     dtype: torch.dtype
     device: torch.device
+    moves: tuple[tuple[int, ...], ...]
+    several: Several | None = None
+    start: Float[Tensor, "m d"] | None = None  # where a search of several tokens begins
+
+    def reach(self, position: int) -> float:
+        return max(self.radii[k] for k in self.moves[position])
+
+    def region(self, position: int, shape: type[Region]) -> Region:
+        """Where the delta of a move may be."""
+        d, move = self.text.shape[1], self.moves[position]
+        if self.several is not None:
+            return self.several.region([self.radii[k] for k in move], d)
+        return shape(self.reach(position), len(move), d)
 
     def view(self, position: int) -> View:
         view = self.phi.view(self.text, self.moves[position], dtype=self.dtype, device=self.device)
         if not view.base_norm > 0:
-            raise InputError("phi(X) is zero, so a change relative to it is not defined")
+            raise ZeroError("phi(X) is zero, so a change relative to it is not defined")
         return view
 
     def groups(self) -> Iterator[list[int]]:
@@ -167,10 +208,9 @@ class _Job:
         """For each of some moves: its bounds, the delta that was found, and what random deltas do. `known` are deltas
         that were found for other moves."""
         views = [self.view(position) for position in positions]
-        radii = [self.radii[position] for position in positions]
+        radii = [self.reach(position) for position in positions]
         shape = Sphere if views[0].sphere_is_enough else Ball
-        m, d = len(views[0].tokens), self.text.shape[1]
-        region = shape(radii[0], m, d)
+        region = self.region(positions[0], shape)
         ascent = self.ascent(views[0], positions[0])
         objective, scale = self.phi.sq_norms(views), [radius / radii[0] for radius in radii]
         if any(factor != 1 for factor in scale):  # one region for all: each view sees deltas in units of its own radius
@@ -179,9 +219,10 @@ class _Job:
             objective = lambda delta: plain(delta * factors)  # noqa: E731
         found = maximize(views, objective, region, self.seed, ascent, self.guesses(positions, known))
         for position, view, radius, factor, best in zip(positions, views, radii, scale, found, strict=True):
-            delta = shape(radius, m, d).project(best.delta.to("cpu", torch.float64) * factor)
+            allowed = self.region(position, shape)
+            delta = allowed.project(best.delta.to("cpu", torch.float64) * factor)
             lower = self.relative_change(view, delta)
-            bound = certify(view, radius) if self.certificate else Certificate(None, 0.0, "not asked for")
+            bound = certify(view, allowed.reach) if self.certificate else Certificate(None, 0.0, "not asked for")
             entry = TokenSensitivity(
                 view.tokens[0],
                 view.tokens,
@@ -196,6 +237,8 @@ class _Job:
 
     def guesses(self, positions: list[int], known: dict[tuple[int, ...], Tensor]) -> Tensor | None:
         """Where to begin when several tokens move together: with what each does alone, and with all of that at once."""
+        if self.start is not None:
+            return self.start[None, None]
         m = len(self.moves[positions[0]])
         if m == 1 or not all((token,) in known for k in positions for token in self.moves[k]):
             return None
@@ -245,7 +288,7 @@ class _Job:
     def random_changes(self, view: View, position: int) -> Float[Tensor, " draws"]:
         """The relative changes under this token's part of the random deltas."""
         draws = self.draws * (position + 1) // len(self.moves) - self.draws * position // len(self.moves)
-        region = Sphere(self.radii[position], len(view.tokens), self.text.shape[1])
+        region = self.region(position, Sphere)
         deltas = region.sample(draws, self.seed, "random", *view.tokens).to(view.device, view.dtype)
         size = max(1, _BATCH_BYTES // view.bytes_per_evaluation)
         with torch.no_grad():

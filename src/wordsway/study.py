@@ -11,11 +11,12 @@ from wordsway.cells.recipes import KINDS, allows, is_axis, key_of, recipe_of, re
 from wordsway.cells.sensitivity import SYNTHETIC
 from wordsway.claims import Claim, hint
 from wordsway.errors import InputError, StudyError
+from wordsway.maps.named import base_name
 from wordsway.tasks import PADDINGS
 from wordsway.tokens import check_size
 
 # Fields that mean something for some maps only: a grid may have them beside others, where they keep their default.
-_ONLY_FOR = {"depth": ("drf",), "temperature": ("raf",)}
+_ONLY_FOR = {"depth": ("drf", "transformer"), "temperature": ("raf", "transformer")}
 MOST = 1_000_000  # cells of a panel
 _OWN = ("id", "measure", "trials", "title", "skip")
 
@@ -130,13 +131,15 @@ def _check_values(kind: type[Cell], values: Mapping[str, Any]) -> None:
             raise StudyError(f"{name} names a value twice: {', '.join(map(str, value))}", name)
     for name, maps in _ONLY_FOR.items():
         asked = values.get("map", ())
-        if name in values and not set(maps) & set([asked] if isinstance(asked, str) else asked):
+        bases = {base_name(each) for each in ([asked] if isinstance(asked, str) else asked)}
+        if name in values and not set(maps) & bases:
             raise StudyError(f"{name} is for {', '.join(maps)}, which is not among the maps", name)
 
 
 def _meaningful(values: dict[str, Any]) -> dict[str, Any]:
     """Without what has no meaning for the map, when the map is one of several."""
-    return {k: v for k, v in values.items() if k not in _ONLY_FOR or values.get("map") in _ONLY_FOR[k]}
+    base = base_name(values.get("map", ""))
+    return {k: v for k, v in values.items() if k not in _ONLY_FOR or base in _ONLY_FOR[k]}
 
 
 @dataclass(frozen=True)

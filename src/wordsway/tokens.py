@@ -17,6 +17,8 @@ from wordsway.errors import InputError
 from wordsway.memory import require
 from wordsway.seeds import normal
 
+STRUCTURES = ("mean", "ar1")
+
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
@@ -106,6 +108,11 @@ class Tokens:
         X = self.X[:, :d]
         return replace(self, X=normalize_rows(X) if self.normalized else X)
 
+    def centered(self) -> "Tokens":
+        """Rows without their mean over the text, rescaled to norm sqrt(d) where X was."""
+        X = self.X - self.X.mean(0)
+        return replace(self, X=normalize_rows(X) if self.normalized else X, source={**self.source, "centered": True})
+
 
 def _clip(text: str, length: int = 60) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
@@ -152,26 +159,44 @@ def normalize_rows(X: Any) -> Float[Tensor, "n d"]:
     return text
 
 
-def synthetic_tokens(n: int, d: int, seed: int = 0, correlation: float = 0.0) -> Float[Tensor, "n d"]:
+def synthetic_tokens(
+    n: int, d: int, seed: int = 0, correlation: float = 0.0, structure: str = "mean"
+) -> Float[Tensor, "n d"]:
     """n Gaussian rows, each rescaled to norm sqrt(d); float64.
 
-    The rows are independent, or share a mean direction: then two of them have a cosine of about `correlation`.
+    The rows are independent, or two of them have a cosine of about `correlation`: any two, as all share a mean
+    direction (`structure` "mean"), or neighbours, and its k-th power for rows k apart ("ar1").
     """
+    if structure not in STRUCTURES:
+        raise InputError(f"structure={structure!r} is not known; use one of: {', '.join(STRUCTURES)}")
     check_size(n, "n")
     check_size(d, "d")
     require(32.0 * n * d, f"a synthetic text of {n} x {d}", "use fewer tokens or coordinates")
     rows = normal((n, d), seed, "synthetic_tokens", dtype=torch.float64)
-    return normalize_rows(share_direction(rows, correlation, seed))
+    return normalize_rows((share_direction if structure == "mean" else share_neighbours)(rows, correlation, seed))
 
 
 def share_direction(rows: Float[Tensor, "n d"], correlation: float, seed: int) -> Float[Tensor, "n d"]:
     """sqrt(1 - correlation) row + sqrt(correlation) g, with one Gaussian g for all rows."""
-    if isinstance(correlation, bool) or not isinstance(correlation, int | float) or not 0 <= correlation < 1:
-        raise InputError(f"correlation must be at least 0 and below 1, got {correlation!r}")
-    if correlation == 0:
+    if check_correlation(correlation) == 0:
         return rows
     shared = normal((1, rows.shape[1]), seed, "shared_direction", dtype=torch.float64)
     return math.sqrt(1 - correlation) * rows + math.sqrt(correlation) * shared
+
+
+def share_neighbours(rows: Float[Tensor, "n d"], correlation: float, seed: int) -> Float[Tensor, "n d"]:
+    """Each row is `correlation` times the one before it and sqrt(1 - correlation^2) of its own: AR(1)."""
+    new = math.sqrt(1 - check_correlation(correlation) ** 2)
+    found = [rows[0]]
+    for row in rows[1:]:
+        found.append(correlation * found[-1] + new * row)
+    return torch.stack(found)
+
+
+def check_correlation(correlation: Any) -> float:
+    if isinstance(correlation, bool) or not isinstance(correlation, int | float) or not 0 <= correlation < 1:
+        raise InputError(f"correlation must be at least 0 and below 1, got {correlation!r}")
+    return correlation
 
 
 def check_size(value: Any, name: str, least: int = 1) -> int:

@@ -9,9 +9,10 @@ from wordsway.cells.base import PROCESS, WITH_MODEL, Cell, Outcome
 from wordsway.cells.sensitivity import SYNTHETIC, check_text_source
 from wordsway.errors import InputError, RankWarning, SpanError
 from wordsway.generalization import TRAININGS, Flip, Generalization
-from wordsway.maps.named import named_map, named_recipe
+from wordsway.maps.named import base_name, check_name, named_map
 from wordsway.objectives import AIMS
 from wordsway.seeds import stream
+from wordsway.sensitivity import word_sensitivity
 from wordsway.tasks import GaussianTask, RealTask, Task
 from wordsway.tokens import check_size
 
@@ -23,10 +24,12 @@ class FlipCell(Cell):
     """One training of `map` on `train_size` texts, with a flip for every training, objective and (where the objective
     has one) penalty. Texts as in `SensitivityCell`, with labels; a trial has texts and weights of its own, and larger
     training sets begin with smaller ones. All flips of a cell share one learner: on a map that remembers, later ones
-    depend on earlier ones."""
+    depend on earlier ones. With `sensitivity`, every row also has the word sensitivity of the text that is flipped, of
+    the same token under the same weights."""
 
     numbers = (
         *("width", "moved_token", "y", "penalty", *_OF_A_FLIP, "length", "rank", "residual"),
+        "lower",
         *("features_seconds", "gram_seconds", "solve_seconds", "update_seconds", "search_seconds"),
     )
     names = ("training", "objective")
@@ -48,6 +51,7 @@ class FlipCell(Cell):
     padding: str = "none"
     at_least: int | None = None
     shorter_than: int | None = None
+    sensitivity: bool = False
     device: str = "cpu"
 
     def __post_init__(self) -> None:
@@ -70,7 +74,7 @@ class FlipCell(Cell):
                 raise InputError(f"a penalty must be a number of at least 0, got {penalty!r}")
         if "penalized" in self.objectives and not self.penalties:
             raise InputError("penalties is empty, but the objective penalized needs at least one")
-        named_recipe(self.map, depth=self.depth)
+        check_name(self.map, depth=self.depth)
         check_text_source(self.padding, self.layer, self.token, self.n)
 
     def settle(self) -> "FlipCell":
@@ -110,19 +114,33 @@ class FlipCell(Cell):
             except SpanError:
                 flip = None  # the row says that it was tried
             del question["token"]
-            rows.append({"width": d, "moved_token": token, **question, "penalty": penalty, **_numbers(learner, flip)})
+            rows.append(
+                {
+                    "width": d,
+                    "lower": None,
+                    "moved_token": token,
+                    **question,
+                    "penalty": penalty,
+                    **_numbers(learner, flip),
+                }
+            )
+        if self.sensitivity:
+            assert isinstance(token, int)
+            options: dict[str, Any] = {"certificate": False, "random_draws": 0, "device": self.device}
+            found = word_sensitivity(phi, X[0], token, seed=self.seed, **options).lower
+            rows = [{**row, "lower": found} for row in rows]
         return Outcome(rows)
 
     def memory(self) -> float:
         base = PROCESS if self.encoder == SYNTHETIC else WITH_MODEL
         texts = 8.0 * (self.train_size + 1) * self.n * (self.d or 768)
-        return base + (13.0 if self.map in ("rf", "drf") else 5.0) * texts + 24.0 * self.train_size**2
+        return base + (13.0 if base_name(self.map) in ("rf", "drf") else 5.0) * texts + 24.0 * self.train_size**2
 
     def seconds(self) -> float:
         size, n, d = self.train_size, self.n, self.d or 768
-        flips = len(self.questions()) * (0.3 if self.map in ("raf", "relu-raf") else 1.8e-7 * n * d * d)
+        flips = len(self.questions()) * (0.3 if base_name(self.map) not in ("rf", "drf") else 1.8e-7 * n * d * d)
         gram = 8e-11 * size**2 * n * d
-        features = 5e-10 * size**2 * n * d if self.map in ("rf", "drf") else 8e-11 * size * n * d * (n + d)
+        features = 5e-10 * size**2 * n * d if base_name(self.map) in ("rf", "drf") else 8e-11 * size * n * d * (n + d)
         reading = 0.0 if self.encoder == SYNTHETIC else 0.004 * size
         return 0.3 + features + gram + flips + reading
 

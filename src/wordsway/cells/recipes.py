@@ -12,6 +12,7 @@ from wordsway.cells.models import AttentionCell, LayersCell, PromptsCell
 from wordsway.cells.sensitivity import SensitivityCell
 from wordsway.datasets import check_source
 from wordsway.encoders.load import locate
+from wordsway.maps.own_maps import is_own, revision_of_map
 from wordsway.pretrained import heads
 
 # Raised whenever a change of the code changes what a cell gives, so that old results are not taken for new ones.
@@ -50,6 +51,9 @@ def key_of(recipe: dict[str, Any], revision: str = "", version: int = RESULT_VER
 def revision_of(cell: Cell) -> str:
     """Of the encoders, models and files that a cell's result depends on."""
     parts = [f"{name}@{_model_revision(name)}" for name in cell.models()]
+    phi = getattr(cell, "map", None)
+    if isinstance(phi, str) and is_own(phi):
+        parts.append(revision_of_map(phi))
     data = getattr(cell, "data", None)
     if isinstance(data, str):
         check_source(data)

@@ -7,13 +7,14 @@ from typing import Any
 from wordsway import theory
 from wordsway.cells.base import PROCESS, WITH_MODEL, Cell, Outcome
 from wordsway.cells.passages import passage
-from wordsway.errors import InputError
-from wordsway.maps.named import named_map, named_recipe
+from wordsway.choices import Several
+from wordsway.errors import InputError, ZeroError
+from wordsway.maps.named import base_name, check_name, named_map
 from wordsway.search.ascent import check_budget
 from wordsway.seeds import stream
 from wordsway.sensitivity import word_sensitivity
 from wordsway.tasks import PADDINGS, PUBLISHED_LENGTH
-from wordsway.tokens import check_size, check_tokens, synthetic_tokens
+from wordsway.tokens import STRUCTURES, check_correlation, check_size, check_tokens, synthetic_tokens
 
 SYNTHETIC = "synthetic"
 
@@ -24,8 +25,10 @@ class SensitivityCell(Cell):
     synthetic rows), when `token` moves by up to `radius` times sqrt(d).
 
     The encoder "synthetic" gives independent Gaussian rows. Others embed texts of `data` that have `at_least` so many
-    tokens (n unless given), or with padding "published" those below 240 with padding up to 256. The token is a
-    position, or "word" for the first one that is not special. Every trial has a text and weights of its own.
+    tokens (n unless given), or with padding "published" those below 240 with padding up to 256; with `center`, without
+    their mean. Synthetic rows may be correlated (`synthetic_tokens` has the structures). The token is a position, or
+    "word" for the first one that is not special; with `tokens_at_once`, so many of all tokens move together (see
+    `word_sensitivity`). Every trial has a text and weights of its own.
     """
 
     numbers = (
@@ -38,7 +41,7 @@ class SensitivityCell(Cell):
         "moved_token",
         "evaluations",
     )
-    names = ("checked",)
+    names = ("checked", "chosen")
     first = "lower"
 
     map: str
@@ -52,7 +55,13 @@ class SensitivityCell(Cell):
     layer: int = 0
     padding: str = "none"
     at_least: int | None = None
+    center: bool = False
+    correlation: float = 0.0
+    structure: str = "mean"
     token: int | str = 0
+    tokens_at_once: int | None = None
+    choose: str | None = None
+    ball: str = "each"
     certificate: bool = True
     budget: str = "default"
     keep_delta: bool = False
@@ -65,10 +74,21 @@ class SensitivityCell(Cell):
         for name in ("layer", "trial", "seed"):
             check_size(getattr(self, name), name, least=0)
         check_budget(self.budget)
-        named_recipe(self.map, depth=self.depth, temperature=self.temperature)
+        check_name(self.map, depth=self.depth, temperature=self.temperature)
         if not 0 < self.radius < math.inf:
             raise InputError(f"radius must be a positive number, in units of sqrt(d), got {self.radius!r}")
         check_text_source(self.padding, self.layer, self.token, self.n)
+        check_correlation(self.correlation)
+        if self.structure not in STRUCTURES:
+            raise InputError(f"structure={self.structure!r} is not known; use one of: {', '.join(STRUCTURES)}")
+        if self.encoder != SYNTHETIC and self.correlation:
+            raise InputError("correlation is about synthetic rows; those of real texts are as they are")
+        if self.center and self.n < 2:
+            raise InputError("center takes the mean row away, which leaves nothing of a single token")
+        if self.tokens_at_once is not None:
+            Several.of(self.tokens_at_once, self.choose, self.ball, self.n)
+        elif self.choose is not None or self.ball != "each":
+            raise InputError("choose and ball are about tokens that move together; say how many in tokens_at_once")
         if self.at_least is not None and self.at_least < self.n:
             raise InputError(f"at_least={self.at_least} is fewer than the n={self.n} tokens that are looked at")
 
@@ -76,14 +96,18 @@ class SensitivityCell(Cell):
         width = self.d
         if self.encoder == SYNTHETIC:
             token = 0 if self.token == "word" else self.token
-            return replace(self, d=width or 384, data=None, layer=0, padding="none", at_least=None, token=token)
-        least = None if self.padding == "published" else self.at_least or self.n
-        return replace(self, at_least=least)
+            cell = replace(self, d=width or 384, data=None, layer=0, padding="none", at_least=None, token=token)
+            cell = replace(cell, center=False, structure=self.structure if self.correlation else "mean")
+        else:
+            least = None if self.padding == "published" else self.at_least or self.n
+            cell = replace(self, at_least=least, structure="mean")
+        return cell if cell.tokens_at_once is None else replace(cell, token=0)
 
     def measure(self) -> Outcome:
         if self.encoder == SYNTHETIC:
             d = self.d or 384
-            X: Any = synthetic_tokens(self.n, d, stream(self.seed, "curve", d, self.n, self.trial, "text"))
+            seed = stream(self.seed, "curve", d, self.n, self.trial, "text")
+            X: Any = synthetic_tokens(self.n, d, seed, self.correlation, self.structure)
             token = 0 if self.token == "word" else self.token
         else:
             assert self.data is not None
@@ -91,15 +115,26 @@ class SensitivityCell(Cell):
                 self.data, self.encoder, self.layer, self.padding, self.at_least or self.n, self.seed, self.trial
             )[: self.n]
             X = text if self.d is None else text.first_dims(self.d)
+            X = X.centered() if self.center else X
             d = X.X.shape[1]
             token = int((~X.special).nonzero()[0]) if self.token == "word" else self.token
         assert isinstance(token, int)
         weights = stream(self.seed, "curve", d, self.n, self.trial, "weights")
         phi = named_map(self.map, self.n, d, weights, depth=self.depth, temperature=self.temperature)
         radius = self.radius * math.sqrt(d)
-        r = word_sensitivity(
-            phi, X, token, seed=self.seed, radius=radius, certificate=self.certificate, budget=self.budget
-        )
+        together: dict[str, Any] = {}
+        if self.tokens_at_once is not None:
+            together = {"tokens_at_once": self.tokens_at_once, "choose": self.choose, "ball": self.ball}
+            together |= {"special": True} if self.encoder != SYNTHETIC else {}
+        options: dict[str, Any] = {"radius": radius, "certificate": self.certificate, "budget": self.budget, **together}
+        which: Any = "all" if together else token
+        try:
+            r = word_sensitivity(phi, X, which, seed=self.seed, **options)
+        except ZeroError as error:
+            if not self.correlation:
+                raise
+            # Rows that share a direction can all have negative scores: with ReLU that is a finding, not a failure.
+            return Outcome([{**dict.fromkeys(self.numbers), "width": d, "checked": str(error), "chosen": None}])
         assert r.random is not None
         row = {
             "width": d,
@@ -111,6 +146,7 @@ class SensitivityCell(Cell):
             "moved_token": r.token,
             "evaluations": r.evaluations,
             "checked": r.checked,
+            "chosen": None if r.together is None else r.together["by"],
         }
         return Outcome([row], {"delta": r.delta} if self.keep_delta else {})
 
@@ -119,21 +155,32 @@ class SensitivityCell(Cell):
         rows, which those of a real text are not."""
         if self.temperature != 1.0 or (self.encoder != SYNTHETIC and self.map not in ("rf", "drf")):
             return None
-        return theory.predict(self.map, self.n, d, radius)
+        moved = self.tokens_at_once or 1
+        if self.map != "rf" and self.correlation and self.structure != "mean":
+            return None
+        if self.ball == "shared" and moved > 1:
+            return None
+        return theory.predict(self.map, self.n, d, radius, self.correlation, moved)
 
     def memory(self) -> float:
-        d = self.d or 768
-        layers = {"rf": 1, "drf": self.depth or 2}.get(self.map, 0)
+        n, d, moved = self.n, self.d or 768, self.tokens_at_once or 1
         base = PROCESS if self.encoder == SYNTHETIC else WITH_MODEL
-        return base + 2500.0 * self.n * d * layers + 40.0 * self.n * d * 8 + 60.0 * self.n**2 * 8 + 30.0 * d**2 * 8
+        layers = {"rf": 1, "drf": self.depth or 2}.get(base_name(self.map), 0)
+        if base_name(self.map) == "transformer":
+            return base + 8.0 * (self.depth or 1) * (24.0 * d * d + 60.0 * n * d + 20.0 * n * n)
+        text = 40.0 * n * d * 8 + 60.0 * n**2 * 8 + 30.0 * d**2 * 8
+        return base + 2500.0 * n * d * layers * moved + text * (1 + moved / 8)
 
     def seconds(self) -> float:
-        d = self.d or 768
-        if self.map == "rf":
-            return 0.1 + 7e-9 * self.n * d * d
-        if self.map == "drf":
-            return 0.1 + 8e-6 * self.n * d * (self.depth or 2)
-        return 0.1 + 2e-6 * self.n * d
+        n, d, moved = self.n, self.d or 768, self.tokens_at_once or 1
+        kind = base_name(self.map)
+        if kind == "rf":
+            return 0.1 + 7e-9 * n * d * d * moved
+        if kind == "drf":
+            return 0.1 + 8e-6 * n * d * (self.depth or 2)
+        if kind == "transformer":
+            return 0.1 + 8e-9 * n * d * (d + n / 8) * (self.depth or 1)
+        return 0.1 + 2e-6 * n * d * (1 + moved / 2)
 
     def models(self) -> tuple[str, ...]:
         return () if self.encoder == SYNTHETIC else (self.encoder,)
@@ -141,7 +188,9 @@ class SensitivityCell(Cell):
     @property
     def label(self) -> str:
         depth = f" depth {self.depth}" if self.depth else ""
-        return f"{self.map}{depth} d={self.d or 'all'} n={self.n} trial {self.trial + 1}"
+        more = f" rho={self.correlation:g}" if self.correlation else ""
+        more += f" m={self.tokens_at_once}" if self.tokens_at_once else ""
+        return f"{self.map}{depth} d={self.d or 'all'} n={self.n}{more} trial {self.trial + 1}"
 
 
 def check_text_source(padding: str, layer: int, token: int | str, n: int) -> None:

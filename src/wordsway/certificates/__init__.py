@@ -29,7 +29,7 @@ def certify(view: View, radius: float) -> Certificate:
     if isinstance(view, FeatureView):
         return certify_features(view, radius)
     if view.terrain == "deep":
-        return Certificate(None, 0.0, "no certificate is known for a pre-trained model")
+        return Certificate(None, 0.0, "no certificate is known for a deep model")
     return Certificate(None, 0.0, f"no certificate is known for {type(view).__name__}")
 
 

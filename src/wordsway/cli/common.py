@@ -4,7 +4,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,16 +21,23 @@ app = typer.Typer(
 )
 
 
-class MapName(StrEnum):
-    rf = "rf"
-    drf = "drf"
-    raf = "raf"
-    relu_raf = "relu-raf"
+def _allow(modules: list[str] | None) -> list[str] | None:
+    """Maps of one's own are code, which only the command line may ask for."""
+    if modules:
+        from wordsway.maps.own_maps import allow_maps
+
+        with one_line_errors(debug=False):
+            allow_maps(*modules)
+    return modules
 
 
 Seed = Annotated[int, typer.Option(min=0, help="Root of all randomness.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Depth = Annotated[int | None, typer.Option(min=1, help="Layers of drf (2 unless given).")]
+Own = Annotated[
+    list[str] | None,
+    typer.Option("--own", help="A module of yours whose maps may be used, as MODULE:FUNCTION.", callback=_allow),
+]
 Engine = Annotated[str, typer.Option(help="inline, processes (one a core) or dask.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes, or Dask workers of this machine.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

@@ -11,10 +11,10 @@ from wordsway.cli.common import (
     Depth,
     Engine,
     Json,
+    Own,
     Seed,
     Workers,
     app,
-    names_of,
     number,
     one_line_errors,
     whole_numbers,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @app.command()
 def curve(
     map: Annotated[str, typer.Option("--map", help="Maps, by commas.")] = "rf,raf,relu-raf",
+    own: Own = None,
     n: Annotated[str, typer.Option("--n", help="Context lengths, by commas.")] = "10,20,50,100,150,200,250",
     d: Annotated[str, typer.Option("--d", help="Embedding sizes, by commas.")] = "384",
     depth: Depth = None,
@@ -53,10 +54,13 @@ def curve(
     with one_line_errors(debug, out):
         from wordsway.curves import CurvePlan
         from wordsway.curves import curve as measure_curve
+        from wordsway.maps.named import split_names
         from wordsway.progress import progress_bar
 
         lengths, sizes = whole_numbers(n, "--n"), whole_numbers(d, "--d")
-        plan = CurvePlan(names_of(map), tuple(lengths), tuple(sizes), trials, seed, depth, token, data, encoder, layer)
+        plan = CurvePlan(
+            split_names(map), tuple(lengths), tuple(sizes), trials, seed, depth, token, data, encoder, layer
+        )
         with progress_bar(not as_json) as update:
             result = measure_curve(plan, out, update, engine, workers)
         if out is not None:

@@ -11,6 +11,7 @@ from wordsway.cli.common import (
     Depth,
     Engine,
     Json,
+    Own,
     Seed,
     Workers,
     app,
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 @app.command()
 def generalize(
-    map: Annotated[str, typer.Option("--map", help="Maps, by commas: rf, drf, raf, relu-raf.")] = "rf,raf,relu-raf",
+    map: Annotated[str, typer.Option("--map", help="Maps, by commas.")] = "rf,raf,relu-raf",
+    own: Own = None,
     n: Annotated[str, typer.Option("--n", help="Context lengths, by commas.")] = "40",
     train_size: Annotated[str, typer.Option(help="Numbers of training texts, by commas.")] = "100,400",
     training: Annotated[str, typer.Option(help="finetune, retrain or both.")] = "both",
@@ -89,10 +91,11 @@ def generalize(
         from wordsway.flips import FlipPlan
         from wordsway.flips import generalize as run
         from wordsway.generalization import TRAININGS
+        from wordsway.maps.named import split_names
         from wordsway.progress import progress_bar
 
         plan = FlipPlan(
-            maps=names_of(map),
+            maps=split_names(map),
             n=tuple(whole(n, "--n")),
             train_sizes=tuple(whole(train_size, "--train-size")),
             trainings=TRAININGS if training == "both" else names_of(training),
@@ -116,7 +119,8 @@ def generalize(
             from wordsway.plots import plot_flips
 
             for name in plan.maps:
-                paths += save_figure(plot_flips(result, name), out, f"flips-{name}")
+                plain = "".join(c if c.isalnum() or c in "-_=." else "-" for c in name)
+                paths += save_figure(plot_flips(result, name), out, f"flips-{plain}")
             paths += [out / "summary.csv", out / "points.csv"]
         if as_json:
             print(json.dumps(result.to_dict(), allow_nan=False))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordsway.cli.common import Debug, Depth, Json, MapName, Seed, app, one_line_errors, read_text, whole_numbers
+from wordsway.cli.common import Debug, Depth, Json, Own, Seed, app, one_line_errors, read_text, whole_numbers
 from wordsway.cli.models import At, check_output, measure_model, the_text
 from wordsway.errors import InputError
 from wordsway.files import check_target
@@ -38,7 +38,11 @@ def measure(
         str | None, typer.Option(help="Of a model: last (unless given), pooled, logits, layer:K or all-layers.")
     ] = None,
     at: Annotated[At | None, typer.Option(help="Of a model: where moves enter (embeddings unless given).")] = None,
-    map: Annotated[MapName | None, typer.Option("--map", help="Feature map (raf unless given).")] = None,
+    map: Annotated[
+        str | None,
+        typer.Option("--map", help="rf, drf, raf (unless given), relu-raf, transformer; raf:heads=4,causal."),
+    ] = None,
+    own: Own = None,
     encoder: Annotated[
         str | None,
         typer.Option(help="minilm (for a text, unless given), a hub id or folder, synthetic, or correlated."),
@@ -127,7 +131,7 @@ def measure(
         )
         rows = X if given is None else X.X
         options: dict[str, Any] = {"activation": activation, "temperature": temperature, "device": device}
-        phi = named_map((map or MapName.raf).value, rows.shape[0], rows.shape[1], seed, depth=depth, **options)
+        phi = named_map(map or "raf", rows.shape[0], rows.shape[1], seed, depth=depth, **options)
         search: dict[str, Any] = {
             "seed": seed,
             "budget": evaluations,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordsway.cli.common import Debug, Engine, Json, Workers, app, one_line_errors, printable
+from wordsway.cli.common import Debug, Engine, Json, Own, Workers, app, one_line_errors, printable
 from wordsway.errors import InputError
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def run(
         typer.Option(help="smoke, laptop or paper: a file as it is. Unless given, laptop for a known study."),
     ] = None,
     encoder: Annotated[str | None, typer.Option(help="Another encoder or model than the study's.")] = None,
+    own: Own = None,
     data: Data = None,
     trials: Trials = None,
     seed: RunSeed = None,
@@ -134,6 +135,7 @@ def _known(names: Sequence[str], scale: str, **options: Any) -> "list[Study]":
 def resume(
     folder: Run,
     failed: Annotated[bool, typer.Option("--failed", help="Try again what failed.")] = False,
+    own: Own = None,
     engine: Engine = "processes",
     workers: Workers = None,
     scheduler: Scheduler = None,

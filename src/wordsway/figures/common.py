@@ -52,6 +52,17 @@ class Picture:
     height: Callable[[Panel], float] = lambda panel: 3.9
 
 
+def short_maps(names: Sequence[str]) -> dict[str, str]:
+    """Maps' names without the options that all of them have."""
+    parts = {name: name.partition(":")[2].split(",") for name in names}
+    shared = set.intersection(*(set(each) for each in parts.values())) if len(parts) > 1 else set()
+    found = {}
+    for name, options in parts.items():
+        left = ",".join(option for option in options if option not in shared)
+        found[name] = name.partition(":")[0] + (f":{left}" if left else "")
+    return found if len(set(found.values())) == len(found) else {name: name for name in names}
+
+
 def short(name: str) -> str:
     return {"depth": "L"}.get(name, name)
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wordsway.drawing import plain
-from wordsway.figures.common import COLOURS, FAR, TOP, Frame, Picture, Row, Scene, short
+from wordsway.estimates import mean_interval
+from wordsway.figures.common import COLOURS, FAR, MARKERS, TOP, Frame, Picture, Row, Scene, short
 from wordsway.study import Panel
 
 if TYPE_CHECKING:
@@ -16,6 +17,61 @@ _TRAININGS = {"finetune": "fine-tuned", "retrain": "re-trained"}
 
 
 def _draw(scene: Scene) -> None:
+    if scene.panel.values.get("sensitivity"):
+        _draw_knob(scene)
+    else:
+        _draw_scatter(scene)
+
+
+def _draw_knob(scene: Scene) -> None:
+    """Err against word sensitivity: a point for every map, the mean over trials with its 95% interval."""
+    rows = [row for row in scene.rows if row["err"] is not None]
+    trainings = list(dict.fromkeys(row["training"] for row in rows))
+    maps = list(dict.fromkeys(row["map"] for row in rows))
+    grid: Any = scene.place.subplots(1, len(trainings), sharex=True, sharey=True, squeeze=False)
+    for axes, training in zip(grid[0], trainings, strict=True):
+        texts = []
+        for k, name in enumerate(maps):
+            mine = [row for row in rows if row["map"] == name and row["training"] == training]
+            trials: dict[int, list[Row]] = {}
+            for row in mine:
+                trials.setdefault(row["trial"], []).append(row)
+            x, y = (
+                mean_interval([math.fsum(row[column] for row in part) / len(part) for part in trials.values()])
+                for column in ("lower", "err")
+            )
+            bars = [[e.value - (e.value if e.low is None else e.low), (e.value if e.high is None else e.high) - e.value]
+                    for e in (x, y)]  # fmt: skip
+            colour, marker = _style(name)
+            axes.errorbar(x.value, y.value, [[b] for b in bars[1]], [[b] for b in bars[0]], color=colour, marker=marker,
+                          elinewidth=0.8, markersize=6, zorder=3)  # fmt: skip
+            texts.append((x.value, y.value, str(k + 1)))
+        for px, py, text in texts:
+            axes.annotate(text, (px, py), xytext=(4, 4), textcoords="offset points", fontsize=8)
+        gammas = [row["gamma"] for row in rows if row["training"] == training]
+        axes.axhline((2 - math.fsum(gammas) / len(gammas)) ** 2, color="black", linewidth=0.9, linestyle=":")
+        axes.set_title(plain(f"{scene.title}, {_TRAININGS[training]}"), loc="left", fontsize=10)
+        axes.set_xlabel("word sensitivity S (at least)")
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.grid(True, color="#dddddd", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+    grid[0][0].set_ylabel("Err that was reached; dotted: (2 - mean gamma)\u00b2")
+    legend = [f"{k + 1} {name}" for k, name in enumerate(maps)]
+    handles = [grid[0][0].scatter([], [], color=colour, marker=marker) for colour, marker in map(_style, maps)]
+    scene.place.legend(handles, [plain(text) for text in legend], loc="outside right center", frameon=False, fontsize=8)
+
+
+def _style(name: str) -> tuple[str, str]:
+    """Variants of one kind share colour and marker: random features, temperatures, scores, sight, heads."""
+    kinds = ("temperature", "score", "causal", "window", "heads", "rank")
+    found = next((kind for kind in kinds if kind in name), name.split(":")[0])
+    order = {"rf": 0, "drf": 0, "raf": 1, "temperature": 1, "score": 2, "relu-raf": 2, "causal": 3, "window": 3}
+    kind = order.get(found, 4)
+    return COLOURS[kind], MARKERS[kind]
+
+
+def _draw_scatter(scene: Scene) -> None:
     """Err against gamma: a row of axes for each training, a column for each map, d and n."""
     place, panel = scene.place, scene.panel
     rows = [row for row in scene.rows if row["err"] is not None]
@@ -96,11 +152,13 @@ def _scatter(axes: "Axes", points: Sequence[Row], colour: str, marker: str, labe
 
 
 def _columns(panel: Panel) -> int:
+    if panel.values.get("sensitivity"):
+        return 4
     return math.prod(len(values) for name, values in panel.axes().items() if name in ("map", "d", "depth", "n"))
 
 
 PICTURE = Picture(
     _draw,
     lambda panel: 3.7 * _columns(panel),
-    lambda panel: 1.0 + 2.7 * len(panel.values.get("trainings", (1, 2))),
+    lambda panel: 1.0 + 2.7 * (1.5 if panel.values.get("sensitivity") else len(panel.values.get("trainings", (1, 2)))),
 )

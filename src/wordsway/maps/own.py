@@ -20,10 +20,9 @@ class FromCallable(FeatureMap):
     A module is run in the precision and on the device of its weights, which get no gradients; it has to give the same
     answer twice (call `.eval()` where it has dropout). A function is run in the precision of the search, and in float64
     at the end. There is no structure to use, so a move costs a whole evaluation; `batch` says how many are made at
-    once:
-    "whole" (the function takes (b, n, d) itself), "vmap" (torch turns it into one that does), "loop", or "auto": "vmap"
-    where that works and gives the same features, else "loop". `n` and `d` are the sizes that it is made for, where it
-    is.
+    once: "whole" (the function takes (b, n, d) itself), "vmap" (torch turns it into one that does), "loop", or "auto":
+    "vmap" where that works and gives the same features, else "loop". `n` and `d` are the sizes that it is made for,
+    where it is.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class FromCallable(FeatureMap):
 
     def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
         self.check(X)
-        return self._run(self.function, X).detach()
+        return self._one(X).detach()
 
     def features(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b features"]:
         if len(texts):
@@ -92,6 +91,9 @@ class FromCallable(FeatureMap):
             raise InputError(f"{self.name} must give a tensor of real numbers, got {type(found).__name__}")
         return found if self._home is None else found.to(X.device, X.dtype)
 
+    def _one(self, X: Float[Tensor, "n d"]) -> Tensor:
+        return self._run(self.function, X[None])[0] if self._way == "whole" else self._run(self.function, X)
+
     def _batched(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b features"]:
         if self._way is None and len(texts):
             self._try(texts[0])
@@ -108,13 +110,13 @@ class FromCallable(FeatureMap):
 
     def _try(self, X: Float[Tensor, "n d"]) -> None:
         """Find out how to evaluate many texts at once; refuse a map that answers at random or has no gradient."""
-        once, again = self._run(self.function, X).flatten(), self._run(self.function, X).flatten()
+        once, again = self._one(X).flatten(), self._one(X).flatten()
         if not torch.equal(once, again) and not bool(torch.isnan(once).any()):
             raise InputError(f"{self.name} gives two answers to one text; is it in training mode? call .eval() first")
         if not bool(torch.isfinite(once).all()):
             raise InputError(f"{self.name} gives features that are NaN or infinite for this text")
         with torch.enable_grad():
-            if not self._run(self.function, X.detach().clone().requires_grad_(True)).requires_grad:
+            if not self._one(X.detach().clone().requires_grad_(True)).requires_grad:
                 raise InputError(f"{self.name} is not differentiable in the text: it has no gradient to search along")
         if self._way is None:
             self._way = "vmap" if self._same_by_vmap(X, once) else "loop"

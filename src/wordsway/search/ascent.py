@@ -135,10 +135,10 @@ def maximize(
         best, best_e = torch.where(better, value, best), torch.where(better[..., None], e, best_e)
         if enough is not None and bool((best.amax(1) >= enough).all()):
             break
-        mean = ascent.momentum * _tangent(mean, e) + _unit(tangent)
+        mean = ascent.momentum * region.tangent(mean, e) + region.normed(tangent)
         angle = ascent.first_angle * (ascent.last_angle / ascent.first_angle) ** (step / max(1, race + rest - 1))
         turn = torch.tensor(angle, dtype=e.dtype)
-        e = _unit(turn.cos() * e + turn.sin() * _unit(mean))
+        e = region.normed(turn.cos() * e + turn.sin() * region.normed(mean))
     top = best.argmax(1)
     deltas = region.delta(best_e[torch.arange(len(views)), top])
     return [Found(delta, value, evaluations) for delta, value in zip(deltas, best.amax(1).tolist(), strict=True)]
@@ -174,12 +174,4 @@ def value_and_tangent(objective: Objective, region: Region, e: Tensor) -> tuple[
     delta = region.delta(e).detach().requires_grad_(True)
     value = objective(delta)
     (gradient,) = torch.autograd.grad(value.sum(), delta)
-    return value.detach(), _tangent(region.pull_back(gradient), e)
-
-
-def _tangent(vectors: Tensor, e: Tensor) -> Tensor:
-    return vectors - (vectors * e).sum(-1, keepdim=True) * e
-
-
-def _unit(vectors: Tensor) -> Tensor:
-    return vectors / vectors.norm(dim=-1, keepdim=True).clamp(min=1e-30)
+    return value.detach(), region.tangent(region.pull_back(gradient), e)
