@@ -61,6 +61,13 @@ def measure(
     ] = None,
     joint: Annotated[bool, typer.Option("--joint", help="Move all pieces of a word together.")] = False,
     special: Annotated[bool, typer.Option("--special", help="Move special tokens ([CLS], ...) too.")] = False,
+    tokens_at_once: Annotated[
+        int | None, typer.Option("--tokens-at-once", help="Move so many tokens together, greedily chosen.")
+    ] = None,
+    choose: Annotated[
+        str | None, typer.Option(help="With --tokens-at-once: greedy, random or given (--token).")
+    ] = None,
+    ball: Annotated[str, typer.Option(help="With --tokens-at-once: a ball for each token, or one shared.")] = "each",
     radius: Annotated[
         float, typer.Option(help="Largest norm of a move, in units of sqrt(d); with --raw, of a token's own norm.")
     ] = 1.0,
@@ -95,7 +102,15 @@ def measure(
             _refuse_text_options(encoder, model, against, word, joint, special, raw, layer, max_tokens)
         evaluations = budget if budget is None or not budget.isdecimal() else int(budget)
         if model is not None:
-            taken = {"--map": map, "--encoder": encoder, "--n": n, "--d": d, "--depth": depth, "--against": against}
+            taken = {
+                "--map": map,
+                "--tokens-at-once": tokens_at_once,
+                "--encoder": encoder,
+                "--n": n,
+                "--d": d,
+                "--depth": depth,
+                "--against": against,
+            }
             _refuse_with_model(taken, raw, layer, activation, temperature)
             check_output(output)
             moves = {"joint": joint, "special": special, "random_draws": draws, "seed": seed, "budget": evaluations}
@@ -139,6 +154,8 @@ def measure(
             "radius": _radius(radius, rows, raw),
             "certificate": certificate,
         }
+        if against is not None and tokens_at_once is not None:
+            raise InputError("--against names the one word that changes; --tokens-at-once does not go with it")
         if against is not None:
             from wordsway.comparison import changed_word, substitution
             from wordsway.encoders.vocabulary import random_words
@@ -158,6 +175,9 @@ def measure(
                 chosen,
                 joint=joint,
                 special=special,
+                tokens_at_once=tokens_at_once,
+                choose=choose,
+                ball=ball,
                 random_draws=draws,
                 progress=lambda done, total: update(done, total, "token"),
                 **search,

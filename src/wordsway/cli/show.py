@@ -130,6 +130,13 @@ def _bounds(console: Console, result: "Sensitivity") -> None:
     where = f"token {result.token}"
     if top is not None and top.tokens == result.tokens:
         where = f"word {top.word + 1}"
+    elif result.together is not None:
+        names = [str(k) for k in result.tokens]
+        if result.text is not None:
+            names = [f"{k} {printable(result.text['tokens'][k])}" for k in result.tokens]
+        shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        balls = "a ball for each" if result.together["ball"] == "each" else "one ball for all"
+        where = escape(f"{len(names)} tokens together ({balls}; {result.together['by']}): {shown}")
     elif result.text is not None:
         where += f", {escape(printable(result.text['tokens'][result.token]))}"
     table.add_row("word sensitivity, at least", f"[bold]{number(result.lower)}[/]", f"{where}, found by search")

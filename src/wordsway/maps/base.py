@@ -37,6 +37,8 @@ class View(ABC):
         "rugged"  # one maximum or two; many; on ridges; a network's
     )
 
+    costly: bool = False  # every evaluation is one of the whole map
+
     @abstractmethod
     def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
         """norm(phi(X + delta) - phi(X))^2."""
@@ -140,6 +142,8 @@ def moved(X: Tensor, tokens: Sequence[int], delta: Float[Tensor, "*batch m d"]) 
 
 class PlainView(View):
     """The view of a map without structure: every delta is a whole evaluation of the map, in batches."""
+
+    costly = True
 
     def __init__(
         self,

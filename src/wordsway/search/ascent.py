@@ -88,7 +88,7 @@ def suited(view: View) -> Ascent:
     if view.terrain == "smooth":
         return Ascent(budget=96, starts=4, survivors=2, race_steps=8, first_angle=0.8, last_angle=0.02)
     # Where there are many local maxima, small texts are cheap enough to race more starts; ridges take a long glide.
-    starts = min(96, max(24, 2_000_000 // view.X.numel()))
+    starts = 24 if view.costly else min(96, max(24, 2_000_000 // view.X.numel()))
     survivors = starts // 8
     steps = 32 if view.terrain == "rugged" else 80
     return Ascent(8 * starts + steps * survivors, starts, survivors, race_steps=8, first_angle=0.3, last_angle=0.004)
