@@ -158,8 +158,7 @@ class SensitivityCell(Cell):
         moved = self.tokens_at_once or 1
         if self.map != "rf" and self.correlation and self.structure != "mean":
             return None
-        if self.ball == "shared" and moved > 1:
-            return None
+        radius = radius / math.sqrt(moved) if self.ball == "shared" else radius  # what each has when all have as much
         return theory.predict(self.map, self.n, d, radius, self.correlation, moved)
 
     def memory(self) -> float:
