@@ -131,6 +131,14 @@ def width(location: Location) -> int:
     return int(_config(location).hidden_size)
 
 
+def size(location: Location) -> tuple[int, int, int]:
+    """Coordinates, layers and heads; BERT-Base's where the configuration calls them by names of its own."""
+    names = (("hidden_size", 768), ("num_hidden_layers", 12), ("num_attention_heads", 12))
+    found = (getattr(_config(location), name, None) or usual for name, usual in names)
+    d, layers, heads = (int(value) for value in found)
+    return d, layers, heads
+
+
 @lru_cache(maxsize=4)
 def _config(location: Location) -> Any:
     from transformers import AutoConfig

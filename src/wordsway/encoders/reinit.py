@@ -45,7 +45,7 @@ def split_name(name: str) -> tuple[str, Redraw | None]:
 def draw_weights(factory: Any, config: Any, redraw: Redraw) -> Any:
     """A model whose weights come from the architecture's own law. The global random state is as it was afterwards."""
     with torch.random.fork_rng(devices=[]):
-        torch.random.default_generator.manual_seed(stream(redraw.seed or 0, "reinit"))
+        torch.default_generator.manual_seed(stream(redraw.seed or 0, "reinit"))
         return factory.from_config(copy.deepcopy(config), dtype=torch.float32).eval()
 
 
