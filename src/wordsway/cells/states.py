@@ -169,13 +169,14 @@ class StatesCell(Cell):
     def memory(self) -> float:
         d, layers, heads = self._size()
         block = 4.0 * self.n * 24 * d + 8.0 * heads * self.n**2
-        return WITH_MODEL + 2 * max(1, 2304 // self.n) * block * layers
+        at_once = min(self.noise_draws, max(1, 2304 // self.n))  # without a gradient
+        return WITH_MODEL + 2 * (layers + at_once) * block
 
     def seconds(self) -> float:
         d, layers, _ = self._size()
         once = 12.0 * d * d * self.n + 2.0 * d * self.n**2  # multiplications of one block
         evaluations = 2 * evaluations_of(self.budget) * (layers + 1) / 2
-        return 0.3 + 1.2e-10 * once * layers * evaluations
+        return 0.3 + (9e-6 * d + 7e-11 * once) * layers * evaluations
 
     def _size(self) -> tuple[int, int, int]:
         try:

@@ -14,7 +14,9 @@ from wordsway.study import Panel
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_ALL = {"reinit": "all weights drawn anew", "reinit-layers": "layers drawn anew", "trained": "trained"}
+_DRAWN = {"reinit": "all drawn anew", "reinit-layers": "layers drawn anew"}
+_DARK, _BRIGHT = math.log10(0.03), math.log10(2.5)  # one scale for all heat maps, so that they can be compared
+_LEFT, _RIGHT = -0.95, 0.45  # where the axis of exponents ends; an interval beyond it has an arrow
 
 
 def _draw(scene: Scene) -> None:
@@ -38,37 +40,28 @@ def _label(panel: Panel, values: Mapping[str, Any]) -> str:
 def _model(value: Any) -> str:
     base, redraw = split_name(value[0] if isinstance(value, list | tuple) else str(value))
     name = Path(base).name
-    return name if redraw is None else f"{name}, {_ALL[redraw.kind]}" + (f" @{redraw.seed}" if redraw.seed else "")
+    return name if redraw is None else f"{name}, {_DRAWN[redraw.kind]}" + (f" @{redraw.seed}" if redraw.seed else "")
 
 
 def _plain(name: str, value: Any) -> str:
     if name == "data":
         return {"imdb": "reviews"}.get(value, Path(str(value)).name)
     if name == "kind":
-        return {"special": "first special token"}.get(value, value)
+        return "first special token" if value == "special" else str(value)
     return str(value) if isinstance(value, str) else f"{name}={value}"
 
 
 def _draw_maps(scene: Scene, groups: Mapping[str, Sequence[Row]]) -> None:
-    """A heat map for each group, all on one scale, each with its layers' exponents beside it."""
-    grid: Any = scene.place.subplots(1, 2 * len(groups), squeeze=False, width_ratios=[3.0, 1.6] * len(groups))
-    values = [mean.value for rows in groups.values() for mean in _means(rows).values()]
-    low, high = math.log10(min(values)), math.log10(max(values))
-    exponents = [_exponents(rows) for rows in groups.values()]
-    ends = [end for part in exponents for each in part.values() for end in (each.value, each.low, each.high)]
-    left, right = _limits([end for end in ends if end is not None])
+    """A heat map for each group, each with its layers' exponents beside it."""
+    grid: Any = scene.place.subplots(1, 2 * len(groups), squeeze=False, width_ratios=[3.0, 1.7] * len(groups))
     for k, (name, rows) in enumerate(groups.items()):
         heat, beside = grid[0][2 * k], grid[0][2 * k + 1]
-        _draw_heat(heat, rows, low, high)
-        heat.set_title(plain(f"{scene.title}: {name}" if k == 0 else name), loc="left", fontsize=10)
+        _draw_heat(heat, rows)
+        heat.set_title(plain(name), loc="left", fontsize=9)
         if k == 0:
             heat.set_ylabel("layer (0 is the input)")
-        _draw_exponents(beside, exponents[k], heat.get_ylim(), (left, right))
-
-
-def _limits(ends: Sequence[float]) -> tuple[float, float]:
-    """Room for all exponents, but no more than a wide interval of few trials should take."""
-    return max(-1.6, min([-0.7, *ends]) - 0.05), min(1.1, max([0.2, *ends]) + 0.05)
+        _draw_exponents(beside, _exponents(rows), heat.get_ylim())
+    scene.place.suptitle(f"{scene.title}: largest relative change found", x=0.02, ha="left", fontsize=10)
 
 
 def _means(rows: Sequence[Row]) -> dict[tuple[int, int], Estimate]:
@@ -93,17 +86,17 @@ def _exponents(rows: Sequence[Row]) -> dict[int, Estimate]:
     return found
 
 
-def _draw_heat(axes: "Axes", rows: Sequence[Row], low: float, high: float) -> None:
+def _draw_heat(axes: "Axes", rows: Sequence[Row]) -> None:
     means = _means(rows)
     layers, lengths = (sorted({place[k] for place in means}) for k in (0, 1))
     shown = [
         [math.log10(means[layer, n].value) if (layer, n) in means else math.nan for n in lengths] for layer in layers
     ]
-    axes.imshow(shown, cmap="cividis", vmin=low, vmax=max(high, low + 1e-9), origin="lower", aspect="auto")
+    axes.imshow(shown, cmap="cividis", vmin=_DARK, vmax=_BRIGHT, origin="lower", aspect="auto")
     for y, layer in enumerate(layers):
         for x, n in enumerate(lengths):
             if (layer, n) in means:
-                dark = shown[y][x] < (low + high) / 2
+                dark = shown[y][x] < (_DARK + _BRIGHT) / 2
                 axes.text(x, y, f"{means[layer, n].value:.2f}", ha="center", va="center",
                           fontsize=8, color="white" if dark else "black")  # fmt: skip
     axes.set_xticks(range(len(lengths)), [str(n) for n in lengths])
@@ -113,19 +106,20 @@ def _draw_heat(axes: "Axes", rows: Sequence[Row], low: float, high: float) -> No
     axes.spines[:].set_visible(False)
 
 
-def _draw_exponents(
-    axes: "Axes", exponents: Mapping[int, Estimate], rows: tuple[float, float], limits: tuple[float, float]
-) -> None:
+def _draw_exponents(axes: "Axes", exponents: Mapping[int, Estimate], rows: tuple[float, float]) -> None:
     for value, style in ((-0.5, (0, (4, 2))), (0.0, "-")):
         axes.axvline(value, color="#bbbbbb", linewidth=1, linestyle=style, zorder=0)
     for y, each in enumerate(exponents.values()):
         if each.low is not None and each.high is not None:
             axes.plot([each.low, each.high], [y, y], color=COLOURS[1], linewidth=1.6, solid_capstyle="butt")
+            for beyond, edge, marker in ((each.low < _LEFT, _LEFT, "<"), (each.high > _RIGHT, _RIGHT, ">")):
+                if beyond:
+                    axes.plot([edge], [y], color=COLOURS[1], marker=marker, markersize=5, clip_on=False)
         axes.plot([each.value], [y], color=COLOURS[1], marker="o", markersize=4.5)
     axes.set_ylim(*rows)
-    axes.set_xlim(*limits)
+    axes.set_xlim(_LEFT, _RIGHT)
     axes.set_yticks([])
-    axes.set_xticks([-0.5, 0], ["\u22121/2", "0"])
+    axes.set_xticks([-0.5, 0], ["-1/2", "0"])
     axes.set_xlabel("exponent in n")
     axes.spines[["top", "right", "left"]].set_visible(False)
 
@@ -160,7 +154,8 @@ def _draw_lines(scene: Scene, groups: Mapping[str, Sequence[Row]]) -> None:
     axes.set_title(f"{scene.title}, n={lengths[0]}", loc="left", fontsize=10)
     axes.grid(True, axis="y", color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8)
+    handles, labels = axes.get_legend_handles_labels()
+    scene.place.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
 
 
 def _count(panel: Panel) -> int:
@@ -169,7 +164,7 @@ def _count(panel: Panel) -> int:
 
 def _width(panel: Panel) -> float:
     lengths = len(panel.axes().get("n", ()))
-    return _count(panel) * (2.2 + 0.42 * lengths) + 0.3 if lengths else 5.6
+    return _count(panel) * (2.2 + 0.42 * lengths) + 0.3 if lengths else 5.4
 
 
 PICTURE = Picture(_draw, _width, lambda panel: 3.6)
