@@ -27,6 +27,7 @@ SPECIAL, ANY = "special", "any"
 KINDS = (ANY, *word_kinds.KINDS, SPECIAL)
 POSITIONS = (ANY, "start", "middle", "end")
 _AT_ONCE = 16  # texts to read for the first trial
+_GLIDES = {"quick": 4, "default": 8, "thorough": 16}  # starts that climb for all layers at once
 
 
 @dataclass(frozen=True)
@@ -99,9 +100,12 @@ class StatesCell(Cell):
         tokens, moving = self._text(model, base)
         X = tokens.X.double()
         reach = self.radius * float(X[list(moving)].norm(dim=1).max())
-        found = layer_changes(
-            model, X, moving, reach, noise_draws=self.noise_draws, budget=self.budget, seed=self.seed + self.trial
-        )
+        settings: dict[str, Any] = {
+            "noise_draws": self.noise_draws,
+            "budget": self.budget,
+            "glides": _GLIDES[self.budget],
+        }
+        found = layer_changes(model, X, moving, reach, **settings, seed=self.seed + self.trial)
         word = "".join(tokens.tokens[k] for k in moving)
         if self.kind != SPECIAL:
             word = tokens.words[tokens.pieces.index(moving)]
@@ -170,13 +174,13 @@ class StatesCell(Cell):
         d, layers, heads = self._size()
         block = 4.0 * self.n * 24 * d + 8.0 * heads * self.n**2
         at_once = min(self.noise_draws, max(1, 2304 // self.n))  # without a gradient
-        return WITH_MODEL + 2 * (layers + at_once) * block
+        return WITH_MODEL + (min(_GLIDES[self.budget], at_once) * layers + 2 * at_once) * block
 
     def seconds(self) -> float:
         d, layers, _ = self._size()
         once = 12.0 * d * d * self.n + 2.0 * d * self.n**2  # multiplications of one block
-        evaluations = 2 * evaluations_of(self.budget) * (layers + 1) / 2
-        return 0.3 + (9e-6 * d + 7e-11 * once) * layers * evaluations
+        blocks = _GLIDES[self.budget] * 32 * layers + evaluations_of(self.budget) * layers * (layers + 1) / 2
+        return 0.3 + (9e-6 * d + 7e-11 * once) * blocks
 
     def _size(self) -> tuple[int, int, int]:
         try:
