@@ -180,7 +180,7 @@ class StatesCell(Cell):
         d, layers, _ = self._size()
         once = 12.0 * d * d * self.n + 2.0 * d * self.n**2  # multiplications of one block
         blocks = _GLIDES[self.budget] * 32 * layers + evaluations_of(self.budget) * layers * (layers + 1) / 2
-        return 0.3 + (9e-6 * d + 7e-11 * once) * blocks
+        return 0.3 + (6e-6 * d + 4.7e-11 * once) * blocks
 
     def _size(self) -> tuple[int, int, int]:
         try:

@@ -155,7 +155,7 @@ def _draw_lines(scene: Scene, groups: Mapping[str, Sequence[Row]]) -> None:
     axes.grid(True, axis="y", color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     handles, labels = axes.get_legend_handles_labels()
-    scene.place.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    scene.place.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
 
 
 def _count(panel: Panel) -> int:
