@@ -17,7 +17,7 @@ import torch
 
 from wordsway.errors import InputError
 from wordsway.seeds import generator
-from wordsway.sources import Row, read_file, read_folder, read_hub, read_imdb, read_sample
+from wordsway.sources import Row, read_file, read_folder, read_hub, read_imdb, read_sample, read_sentences
 from wordsway.tokens import check_size
 
 SAMPLE_LONGEST = 120  # tokens: no text of the sample has more, so it needs no tokenizer to know
@@ -88,8 +88,8 @@ def load_texts(
     encoder: str | os.PathLike[str] = "minilm",
     where: Callable[[Row], bool] | None = None,
 ) -> LabelledTexts:
-    """Labelled texts from "sample" (comes along), "imdb" (an installed package, else the hub), a data set's id on the
-    hub, an `aclImdb` folder, or a CSV, TSV, JSONL or Parquet file.
+    """Labelled texts from "sample" (comes along), "imdb" (an installed package, else the hub), "sentences" (short ones,
+    from the same), a data set's id on the hub, an `aclImdb` folder, or a CSV, TSV, JSONL or Parquet file.
 
     Keeps texts of fewer than `shorter_than` tokens of `encoder`, special ones included (None: no limit), and of
     `at_least` so many, as many of each
@@ -143,6 +143,8 @@ def _rows(name: str, text_column: str, label_column: str, split: str) -> Iterato
         return read_sample()
     if name == "imdb":
         return read_imdb(split)
+    if name == "sentences":
+        return read_sentences(split)
     if path.is_dir():
         return read_folder(path, split)
     if path.is_file():
@@ -154,11 +156,12 @@ def _rows(name: str, text_column: str, label_column: str, split: str) -> Iterato
 def check_source(name: str) -> None:
     """Raise an InputError if this can be no source of texts; the hub is not asked."""
     path = Path(name).expanduser()
-    if name in ("sample", "imdb") or path.is_dir() or path.is_file():
+    if name in ("sample", "imdb", "sentences") or path.is_dir() or path.is_file():
         return
     if path.suffix in (".csv", ".tsv", ".jsonl", ".parquet") or not _HUB_ID.fullmatch(name) or name.startswith("."):
         raise InputError(
-            f"there is no file or folder {name!r}, and it is no data set; use 'sample', 'imdb', a path or a hub id"
+            f"there is no file or folder {name!r}, and it is no data set; use 'sample', 'imdb', 'sentences', "
+            "a path or a hub id"
         )
 
 

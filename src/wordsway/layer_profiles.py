@@ -2,28 +2,26 @@
 
 import json
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from wordsway import __version__
-from wordsway.constraints import Ball, Sphere
 from wordsway.drawing import BLUE, GREEN, GREY, ORANGE, PINK, lines
 from wordsway.errors import InputError
 from wordsway.files import write_text
 from wordsway.frames import frame
 from wordsway.pretrained.attention import Attraction
-from wordsway.pretrained.batches import Batches, joined
+from wordsway.pretrained.layer_changes import Ruler, along, attracting_direction, evaluations_of, layer_changes
 from wordsway.pretrained.load import open_model
-from wordsway.pretrained.map import PretrainedMap, add_rows, rows_of
+from wordsway.pretrained.map import PretrainedMap, rows_of
 from wordsway.pretrained.model import At, Transformer
 from wordsway.progress import shown_progress
 from wordsway.replacements import ALLOWANCE, substitutions
-from wordsway.search.ascent import BUDGETS, DEEP, FEWEST, check_budget, maximize
+from wordsway.search.ascent import check_budget
 from wordsway.tokens import Tokens, check_size
 from wordsway.words import find_word
 
@@ -150,38 +148,29 @@ def layer_profile(
     moving = tokens.pieces[place]
     X = tokens.X.double()
     reach = radius * float(X[list(moving)].norm(dim=1).max())
-    ruler = _Ruler(opened, X, moving, place_at)
-    shape = (reach, len(moving), X.shape[1])
-
-    attracting = _along(attracting_direction(Attraction(opened, X, moving, at=place_at), head), reach)
-    noise = ruler(Sphere(*shape).sample(noise_draws, seed, "noise", *moving))
+    if head is not None:  # one that is not there should not wait for a search of words
+        attracting_direction(Attraction(opened, X, moving, at=place_at), head)
     words = ALLOWANCE[budget] if real_words and len(moving) == 1 else 0
-    once = max(FEWEST, round(BUDGETS[budget] * DEEP.budget))
+    once = evaluations_of(budget)
     total = words + opened.layers * once
     with shown_progress(progress, "evaluation", total) as report:
-        deltas, found = [attracting], None
+        found = None
         if words:
             found = _real_word(opened, tokens, place, place_at, budget, seed, lambda done, of: report(done, total))
-        if found is not None:
-            deltas += [_along(found.delta, reach), found.delta]
-        curves = ruler(torch.stack(deltas))
-
-        best, evaluations = curves[0], 0
-        region, guesses, known = Ball(*shape), deltas[:2], curves[:2]
-        for layer in range(1, opened.layers + 1):
-            view = PretrainedMap(opened, f"layer:{layer}", at=at).view(X, moving, dtype=torch.float32)
-            # What `word_sensitivity` does, and once more from the best move that is known.
-            ascent = DEEP.scaled(once)
-            starts = ascent.starts + 1
-            ascent = replace(ascent, budget=once + once // ascent.starts, starts=starts, survivors=starts)
-            start = guesses[int(known[:, layer].argmax())][None, None].to(view.device, view.dtype)
-            (result,) = maximize([view], lambda delta, view=view: view.sq_norm(delta), region, seed, ascent, start)
-            evaluations += result.evaluations
-            delta = region.project(result.delta.to("cpu", torch.float64))
-            reached = ruler(delta[None])
-            best = torch.maximum(best, reached[0])
-            guesses, known = [*guesses, delta], torch.cat([known, reached])
-            report(words + layer * once, total)
+        changes = layer_changes(
+            opened,
+            X,
+            moving,
+            reach,
+            at=place_at,
+            head=head,
+            noise_draws=noise_draws,
+            guesses=[] if found is None else [along(found.delta, reach)],
+            budget=budget,
+            seed=seed,
+            progress=lambda layer: report(words + layer * once, total),
+        )
+    replaced = None if found is None else Ruler(opened, X, moving, place_at)(found.delta[None])[0]
     return LayerProfile(
         model=opened.name,
         text=tokens.text,
@@ -191,35 +180,19 @@ def layer_profile(
         at=at,
         head=head,
         radius=reach,
-        searched=tuple(torch.maximum(best, curves[: 1 + (found is not None)].amax(0)).tolist()),
-        attracting=tuple(curves[0].tolist()),
-        noise=tuple(noise.mean(0).tolist()),
-        noise_sd=tuple(noise.std(0).tolist()),
+        searched=tuple(changes.searched.tolist()),
+        attracting=tuple(changes.attracting.tolist()),
+        noise=tuple(changes.noise.mean(0).tolist()),
+        noise_sd=tuple(changes.noise.std(0).tolist()),
         noise_draws=noise_draws,
-        real_word=None if found is None else tuple(curves[1].tolist()),
-        replaced=None if found is None else tuple(curves[2].tolist()),
+        real_word=None if found is None else tuple(changes.guesses[0].tolist()),
+        replaced=None if replaced is None else tuple(replaced.tolist()),
         replacement=None if found is None else found.word,
         real_size=None if found is None else float(found.delta.norm()) / reach,
         real_exhaustive=None if found is None else found.exhaustive,
-        evaluations=evaluations,
+        evaluations=changes.evaluations,
         seed=seed,
     )
-
-
-def attracting_direction(attraction: Attraction, head: int | None) -> Float[Tensor, "m d"]:
-    """The closed form for one head (from 1), or for all of them together."""
-    directions = attraction.directions().to("cpu", torch.float64)
-    if head is None:
-        return directions.sum(0)
-    if not 1 <= head <= len(directions):
-        raise InputError(
-            f"head {head} is not there: a layer of {attraction.model.name} has heads 1 to {len(directions)}"
-        )
-    return directions[head - 1]
-
-
-def _along(direction: Tensor, reach: float) -> Tensor:
-    return direction.double() * (reach / direction.double().norm().clamp(min=1e-300))
 
 
 @dataclass(frozen=True)
@@ -248,30 +221,3 @@ def _real_word(
     (new,) = model.encoder.tokenize([found.best.text], len(tokens))
     rows = rows_of(model, [new.ids], at)[0].double() - tokens.X.double()
     return _RealWord(found.best.after, rows[list(tokens.pieces[place])], found.tried[0].exhaustive)
-
-
-class _Ruler:
-    """Moves in, relative changes of all hidden states out, by plain runs of the whole model."""
-
-    def __init__(self, model: Transformer, X: Float[Tensor, "n d"], tokens: Sequence[int], at: At) -> None:
-        self.model, self.tokens = model, tokens
-        self.at: At = at
-        self.rows = X.to(model.device, model.dtype)
-        self.batches = Batches(model, len(X), gradient=False)
-        with torch.no_grad():
-            self.base = model.states(self.rows[None], at)
-        self.sizes = torch.stack([state.norm().cpu().double() for state in self.base])
-
-    def __call__(self, delta: Float[Tensor, "b m d"]) -> Float[Tensor, "b layers"]:
-        places = torch.tensor([self.tokens], device=self.rows.device)
-
-        def run(part: slice) -> Tensor:
-            moves = delta[part].to(self.rows)
-            with torch.no_grad():
-                states = self.model.states(add_rows(self.rows, places.expand(len(moves), -1), moves), self.at)
-            gaps = [
-                (new - old).flatten(1).norm(dim=1).cpu().double() for new, old in zip(states, self.base, strict=True)
-            ]
-            return torch.stack(gaps, 1) / self.sizes
-
-        return joined(self.batches.run(run, len(delta)))

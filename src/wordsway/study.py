@@ -10,6 +10,7 @@ from wordsway.cells.base import Cell
 from wordsway.cells.recipes import KINDS, allows, is_axis, key_of, recipe_of, revision_of, wants
 from wordsway.cells.sensitivity import SYNTHETIC
 from wordsway.claims import Claim, hint
+from wordsway.encoders.reinit import split_name
 from wordsway.errors import InputError, StudyError
 from wordsway.maps.named import base_name
 from wordsway.tasks import PADDINGS
@@ -265,7 +266,7 @@ def adapted(
             if encoder == SYNTHETIC:
                 panel = replace(panel, skip="synthetic rows have no model behind them")
             else:
-                new["model"] = encoder
+                new["model"] = _following(panel.values.get("model"), encoder)
         if padding is not None and padding not in PADDINGS:
             raise InputError(f"padding={padding!r} is not known; use: {', '.join(PADDINGS)}")
         if (data or padding) and panel.skip is None and {**panel.values, **new}.get("encoder") == SYNTHETIC:
@@ -273,6 +274,15 @@ def adapted(
         count = panel.trials if trials is None or panel.trials == 1 else trials
         panels.append(Panel.of(replace(panel.changed(**new), trials=count).to_dict()))
     return study.with_panels(panels)
+
+
+def _following(models: Any, encoder: str) -> Any:
+    """Another model in the place of a panel's own; where weights of one were drawn anew, so are those of the other."""
+    listed = models if isinstance(models, list | tuple) else [models]
+    trained = split_name(encoder)[1] is None
+    redraws = [split_name(model)[1] if isinstance(model, str) else None for model in listed]
+    new = dict.fromkeys(redraw.named(encoder) if redraw and trained else encoder for redraw in redraws)
+    return list(new) if len(new) > 1 else next(iter(new))
 
 
 def narrowed(study: Study) -> tuple[Study, list[str]]:

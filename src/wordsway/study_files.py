@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wordsway.claims import Claim, hint
+from wordsway.encoders.reinit import split_name
 from wordsway.errors import InputError, StudyError
 from wordsway.files import decode
 from wordsway.study import Panel, Study
@@ -145,7 +146,15 @@ class _Reader:
 
     def inside(self, value: Any, place: Place) -> Any:
         """A path as it is from anywhere; names of data sets and models as they are."""
-        if not isinstance(value, str) or not self._is_path(value):
+        if not isinstance(value, str):
+            return value
+        try:
+            name, redraw = split_name(value)
+        except InputError as error:
+            raise self.error(str(error), place) from None
+        if redraw is not None:
+            return redraw.named(self.inside(name, place))
+        if not self._is_path(value):
             return value
         if self.folder is None:
             raise self.error(f"{value!r} is a path, and a study that comes along has none", place)

@@ -10,6 +10,7 @@ from wordsway.cells.base import Cell
 from wordsway.cells.learning import FlipCell
 from wordsway.cells.models import AttentionCell, LayersCell, PromptsCell
 from wordsway.cells.sensitivity import SensitivityCell
+from wordsway.cells.states import StatesCell
 from wordsway.datasets import check_source
 from wordsway.encoders.load import locate
 from wordsway.maps.own_maps import is_own, revision_of_map
@@ -24,6 +25,7 @@ KINDS: dict[str, type[Cell]] = {
     "layers": LayersCell,
     "attention": AttentionCell,
     "prompts": PromptsCell,
+    "states": StatesCell,
 }
 
 

@@ -36,7 +36,8 @@ def curve(
         int | None, typer.Option(min=0, help="The token that moves; unless given, the first that is not special.")
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="Real texts: imdb, sample, a file, an aclImdb folder or a hub id. Else Gaussian.")
+        str | None,
+        typer.Option(help="Real texts: imdb, sentences, sample, a file, an aclImdb folder or a hub id. Else Gaussian."),
     ] = None,
     encoder: Annotated[str, typer.Option(help="With --data: minilm, a hub id or a folder.")] = "minilm",
     layer: Annotated[int, typer.Option(min=0, help="With --data: the hidden state to embed with.")] = 0,

@@ -53,8 +53,8 @@ def generalize(
     data: Annotated[
         str | None,
         typer.Option(
-            help="Labelled texts: imdb, sample, a file, an aclImdb folder or a hub id. Else Gaussian texts with labels "
-            "from a linear rule."
+            help="Labelled texts: imdb, sentences, sample, a file, an aclImdb folder or a hub id. Else Gaussian texts "
+            "with labels from a linear rule."
         ),
     ] = None,
     encoder: Annotated[str, typer.Option(help="With --data: minilm, a hub id or a folder.")] = "minilm",

@@ -32,7 +32,9 @@ def measure(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="Measure a model instead of a map: minilm, sentiment, mpnet, a folder, or a hub id."),
+        typer.Option(
+            help="Measure a model instead of a map: minilm, sentiment, mpnet, a folder, a hub id, or reinit:NAME."
+        ),
     ] = None,
     output: Annotated[
         str | None, typer.Option(help="Of a model: last (unless given), pooled, logits, layer:K or all-layers.")

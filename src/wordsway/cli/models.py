@@ -33,7 +33,13 @@ TextArgument = Annotated[
     str | None, typer.Argument(help="The text; - reads it from stdin. Put -- before one that begins with a dash.")
 ]
 TextFile = Annotated[Path | None, typer.Option("--file", help="Read the text from this file (UTF-8).")]
-Model = Annotated[str, typer.Option(help="minilm or sentiment (bundled), mpnet, a folder, a .gguf file, or a hub id.")]
+Model = Annotated[
+    str,
+    typer.Option(
+        help="minilm or sentiment (bundled), mpnet, a folder, a .gguf file, or a hub id; "
+        "reinit: before it redraws its weights."
+    ),
+]
 AtOption = Annotated[
     At, typer.Option(help="Where moves enter: the embedding layer's output, or before positions and normalisation.")
 ]

@@ -10,13 +10,14 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from wordsway.encoders import bundled
 from wordsway.encoders.pretrained import PretrainedEncoder
+from wordsway.encoders.reinit import Redraw, draw_weights, keep_embeddings, split_name
 from wordsway.errors import InputError, one_line
 from wordsway.progress import bars_for_people
 
@@ -29,18 +30,29 @@ _ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 @dataclass(frozen=True)
 class Location:
-    """Where a model's files are. `revision` changes when they do."""
+    """Where a model's files are. `revision` changes when they do. With `redraw`, its weights are not those of the
+    files."""
 
     name: str
     folder: Path
     revision: str
     gguf: str | None = None
+    redraw: Redraw | None = None
 
 
 def locate(name: str | os.PathLike[str]) -> Location:
     """The files of a model by name, downloading them where the hub must be asked."""
     require_transformers()
-    text = os.fspath(name)
+    text, redraw = split_name(os.fspath(name))
+    if redraw is not None:
+        found = locate(text)
+        if found.gguf:
+            raise InputError(
+                f"{os.fspath(name)!r}: a GGUF file does not say how its architecture is initialised; name a folder "
+                "with config.json and safetensors, or a hub id"
+            )
+        revision = f"{found.revision}+{redraw.kind}@{redraw.seed or 0}"
+        return replace(found, name=os.fspath(name), revision=revision, redraw=redraw)
     path = Path(text).expanduser()
     if text == bundled.NAME:
         return Location(text, bundled.find(), bundled.SHA256[:12])
@@ -73,6 +85,8 @@ def read_model(location: Location, kind: str, device: str) -> Any:
     import torch
     import transformers
 
+    if location.redraw is not None:
+        return _redrawn(location, location.redraw, kind, device)
     with _quiet():
         try:
             model, report = getattr(transformers, kind).from_pretrained(
@@ -92,6 +106,19 @@ def read_model(location: Location, kind: str, device: str) -> Any:
     return model.eval().requires_grad_(False).to(device)
 
 
+def _redrawn(location: Location, redraw: Redraw, kind: str, device: str) -> Any:
+    import transformers
+
+    with _quiet():
+        try:
+            model = draw_weights(getattr(transformers, kind), _config(location), redraw)
+        except Exception as error:
+            raise InputError(f"cannot draw weights for {location.name!r}: {one_line(error)}") from error
+    if redraw.kind == "reinit-layers":
+        keep_embeddings(model, read_model(replace(location, redraw=None), kind, "cpu"))
+    return model.requires_grad_(False).to(device)
+
+
 def architecture(location: Location) -> str:
     """The class that the model's files were saved from, as far as they say."""
     if location.gguf:
@@ -102,6 +129,14 @@ def architecture(location: Location) -> str:
 def width(location: Location) -> int:
     """How many coordinates a hidden state has."""
     return int(_config(location).hidden_size)
+
+
+def size(location: Location) -> tuple[int, int, int]:
+    """Coordinates, layers and heads; BERT-Base's where the configuration calls them by names of its own."""
+    names = (("hidden_size", 768), ("num_hidden_layers", 12), ("num_attention_heads", 12))
+    found = (getattr(_config(location), name, None) or usual for name, usual in names)
+    d, layers, heads = (int(value) for value in found)
+    return d, layers, heads
 
 
 @lru_cache(maxsize=4)

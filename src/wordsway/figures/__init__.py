@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.cells.sensitivity import SYNTHETIC
 from wordsway.drawing import GREY, plain
-from wordsway.figures import curves, flips, models
+from wordsway.figures import curves, flips, models, states
 from wordsway.figures.common import Arrays, Frame, Picture, Scene
 from wordsway.figures.flips import draw_flips
 from wordsway.study import Study
@@ -24,6 +24,7 @@ PICTURES: dict[str, Picture] = {
     "layers": models.LAYERS,
     "attention": models.ATTENTION,
     "prompts": models.ANSWERS,
+    "states": states.PICTURE,
 }
 
 
@@ -61,7 +62,9 @@ def _settings(study: Study) -> str:
     panels = [panel for panel in study.panels if panel.skip is None]
     for names in (("encoder", "model"), ("data",), ("padding",)):
         real = [p for p in panels if "encoder" in names or p.values.get("encoder") != SYNTHETIC]
-        values = dict.fromkeys(Path(str(p.values[name])).name for p in real for name in names if name in p.values)
+        asked = [p.values[name] for p in real for name in names if name in p.values]
+        listed = [item for value in asked for item in (value if isinstance(value, list | tuple) else [value])]
+        values = dict.fromkeys(Path(str(item)).name for item in listed)
         parts += [f"{names[0]} {', '.join(values)}"] if values else []
     trials = {panel.id: panel.trials for panel in panels if panel.trials > 1}
     if len(set(trials.values())) == 1:

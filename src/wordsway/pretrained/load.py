@@ -12,14 +12,15 @@ from wordsway.encoders.checks import check_encoder
 from wordsway.encoders.encode import live_encoder
 from wordsway.encoders.load import Location, architecture, load, locate, read_model, read_tokenizer
 from wordsway.encoders.pretrained import PretrainedEncoder
+from wordsway.encoders.reinit import split_name
 from wordsway.errors import InputError
 from wordsway.pretrained import heads
 from wordsway.pretrained.model import Transformer
 
 
 def open_model(model: Any = bundled.NAME, tokenizer: Any = None, device: torch.device | str = "cpu") -> Transformer:
-    """A model by name ("minilm", "sentiment", "mpnet", a folder, a GGUF file, an id of the hub), a live one with its
-    tokenizer (or the pair of both), or one that is open already."""
+    """A model by name ("minilm", "sentiment", "mpnet", a folder, a GGUF file, an id of the hub; "reinit:" before it for
+    weights drawn anew), a live one with its tokenizer (or the pair of both), or one that is open already."""
     if isinstance(model, Transformer):
         return model
     if isinstance(model, tuple) and len(model) == 2 and tokenizer is None:
@@ -27,7 +28,11 @@ def open_model(model: Any = bundled.NAME, tokenizer: Any = None, device: torch.d
     if isinstance(model, str | os.PathLike):
         if tokenizer is not None:
             raise InputError("tokenizer= belongs to a live model; one that is given by name brings its own")
-        if os.fspath(model) == heads.NAME:
+        name, redraw = split_name(os.fspath(model))
+        if redraw is not None and name == heads.NAME:
+            known = redraw.named(bundled.NAME)
+            raise InputError(f"{heads.NAME!r} is {bundled.NAME!r} with a head; name that one: {known!r}")
+        if name == heads.NAME:
             return _sentiment(str(find_device(device)))
         return _named(locate(model), str(find_device(device)))
     if hasattr(model, "base_model") and hasattr(model, "config"):
