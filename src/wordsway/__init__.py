@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from wordsway.tables import Table
     from wordsway.tasks import labelled_tokens
     from wordsway.tokens import Tokens, normalize_rows, synthetic_tokens
+    from wordsway.training.callback import WordSensitivityCallback
+    from wordsway.training.control import embedding_noise, sensitivity_penalty
+    from wordsway.training.probe import ProbeReport, probe_sensitivity
 
 _HOMES = {
     "AttentionMaps": "attentions",
@@ -54,6 +57,7 @@ _HOMES = {
     "Panel": "study",
     "PlainMap": "maps.base",
     "PretrainedMap": "pretrained.map",
+    "ProbeReport": "training.probe",
     "PromptChange": "prompts",
     "RandomAttention": "maps.random_attention",
     "RandomFeatures": "maps.random_features",
@@ -68,11 +72,13 @@ _HOMES = {
     "Tokens": "tokens",
     "TooLargeError": "errors",
     "View": "maps.base",
+    "WordSensitivityCallback": "training.callback",
     "attention_maps": "attentions",
     "certify": "certificates",
     "change": "sensitivity",
     "compare_prompts": "prompts",
     "curve": "curves",
+    "embedding_noise": "training.control",
     "encode": "encoders.encode",
     "find_study": "study_files",
     "generalize": "flips",
@@ -83,8 +89,10 @@ _HOMES = {
     "load_texts": "datasets",
     "named_map": "maps.named",
     "normalize_rows": "tokens",
+    "probe_sensitivity": "training.probe",
     "random_words": "encoders.vocabulary",
     "run": "runner",
+    "sensitivity_penalty": "training.control",
     "substitution": "comparison",
     "substitutions": "replacements",
     "synthetic_tokens": "tokens",
@@ -107,6 +115,7 @@ __all__ = [
     "Panel",
     "PlainMap",
     "PretrainedMap",
+    "ProbeReport",
     "PromptChange",
     "RandomAttention",
     "RandomFeatures",
@@ -121,11 +130,13 @@ __all__ = [
     "Tokens",
     "TooLargeError",
     "View",
+    "WordSensitivityCallback",
     "attention_maps",
     "certify",
     "change",
     "compare_prompts",
     "curve",
+    "embedding_noise",
     "encode",
     "find_study",
     "generalize",
@@ -136,8 +147,10 @@ __all__ = [
     "load_texts",
     "named_map",
     "normalize_rows",
+    "probe_sensitivity",
     "random_words",
     "run",
+    "sensitivity_penalty",
     "substitution",
     "substitutions",
     "synthetic_tokens",

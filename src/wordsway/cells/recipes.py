@@ -10,6 +10,7 @@ from wordsway.cells.base import Cell
 from wordsway.cells.learning import FlipCell
 from wordsway.cells.models import AttentionCell, LayersCell, PromptsCell
 from wordsway.cells.sensitivity import SensitivityCell
+from wordsway.cells.training import TrainingCell
 from wordsway.datasets import check_source
 from wordsway.encoders.load import locate
 from wordsway.pretrained import heads
@@ -23,6 +24,7 @@ KINDS: dict[str, type[Cell]] = {
     "layers": LayersCell,
     "attention": AttentionCell,
     "prompts": PromptsCell,
+    "training": TrainingCell,
 }
 
 
