@@ -16,7 +16,7 @@ from wordsway.training.control import embedding_noise, sensitivity_penalty
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 _BATCH = 16
-_PENALIZED = 8  # texts of a batch in which a word is moved: as many again would take as long again
+_PENALIZED = 4  # texts of a batch in which a word is moved: as many again would take as long again
 _DECAY, _STEEPEST = 0.01, 1.0  # of the weights, and the norm that a gradient is cut down to
 
 

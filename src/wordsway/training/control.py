@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from wordsway.encoders.pretrained import Reached
 from wordsway.errors import InputError
 from wordsway.seeds import generator
 from wordsway.tokens import check_size
@@ -39,8 +40,8 @@ def sensitivity_penalty(
     A positive weight is a penalty on word sensitivity, a negative one a bonus.
 
     `inputs` are what the tokenizer made of the texts (labels are ignored). Dropout is off meanwhile: it would be taken
-    for an effect of the word. Give another `seed` at every step, such as the step's number. Takes `steps + 1` runs
-    with a gradient, and one more for the weights.
+    for an effect of the word. Give another `seed` at every step, such as the step's number. Takes `steps + 2` runs
+    forward and back, each with all texts twice.
     """
     live = unwrapped(model)
     if output not in OUTPUTS:
@@ -48,32 +49,11 @@ def sensitivity_penalty(
     _check_positive(radius, "radius")
     check_size(steps, "steps")
     check_size(seed, "seed", least=0)
-    batch = {name: value for name, value in inputs.items() if name not in ("labels", "label", "label_ids")}
-    mask = _mask(batch)
     draw = generator(seed, "sensitivity_penalty")
-    tokens = _one_word_each(batch["input_ids"], mask, tokenizer, draw)
-
-    def features(change: Any = lambda rows: rows) -> Float[Tensor, "b f"]:
-        with changed_input(live, change):
-            return _features(live, batch, mask, output)
-
+    batch = Batch(live, inputs, output)
+    tokens = batch.random_words(tokenizer, draw)
     with torch.enable_grad(), without_dropout(live):
-        seen: list[Tensor] = []
-        base = features(lambda rows: (seen.append(rows.detach()), rows)[1])
-        rows, at = seen[0], torch.arange(len(tokens), device=tokens.device)
-        reach = radius * rows[at, tokens].norm(dim=1, keepdim=True)
-
-        def change(delta: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-            moved = features(lambda rows: rows.index_put((at, tokens), delta.to(rows), accumulate=True))
-            return (moved - (base if not delta.requires_grad else base.detach())).norm(dim=1)
-
-        e = torch.randn(rows[:, 0].shape, generator=draw).to(rows)
-        for step in range(steps + 1):
-            size = _TINY if step == 0 else 1.0
-            delta = (size * reach * _unit(e)).requires_grad_(True)
-            (gradient,) = torch.autograd.grad(change(delta).sum(), delta)
-            e = _unit(gradient) if step == 0 else _unit(e) + _unit(gradient)
-        relative = change((reach * _unit(e)).detach()) / base.norm(dim=1).clamp(min=1e-12)
+        relative = batch.relative_change(tokens, batch.find_moves(tokens, radius, steps, draw))
     return (relative / (1 + relative)).mean()
 
 
@@ -96,41 +76,81 @@ def _noisy(live: Any, size: float, draw: torch.Generator) -> Iterator[None]:
         yield
 
 
-def _mask(batch: Mapping[str, Any]) -> Int[Tensor, "b n"]:
-    ids = batch.get("input_ids")
-    if not isinstance(ids, Tensor) or ids.dim() != 2:
-        raise InputError('inputs needs "input_ids", a tensor of texts by tokens, as a tokenizer makes it')
-    mask = batch.get("attention_mask")
-    return torch.ones_like(ids) if mask is None else mask
+class Batch:
+    """Texts as their tokenizer gave them, through a model of which one output is looked at."""
 
+    def __init__(self, live: Any, inputs: Mapping[str, Any], output: str) -> None:
+        self.live, self.output = live, output
+        kept = {name: value for name, value in inputs.items() if name not in ("labels", "label", "label_ids")}
+        ids = kept.get("input_ids")
+        if not isinstance(ids, Tensor) or ids.dim() != 2:
+            raise InputError('inputs needs "input_ids", a tensor of texts by tokens, as a tokenizer makes it')
+        mask = kept.get("attention_mask")
+        self.ids = ids
+        self.is_text: Bool[Tensor, "b n"] = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask != 0
+        # Every text is in a run twice, still and moved: one run of twice the texts is faster than two.
+        per_text = {k: v for k, v in kept.items() if isinstance(v, Tensor) and v.shape[:1] == ids.shape[:1]}
+        self.twice = {**kept, **{name: torch.cat([value, value]) for name, value in per_text.items()}}
 
-def _one_word_each(
-    ids: Int[Tensor, "b n"], mask: Int[Tensor, "b n"], tokenizer: Any, draw: torch.Generator
-) -> Int[Tensor, " b"]:
-    """A random token of each text that is neither padding nor special."""
-    special = torch.tensor(sorted(tokenizer.all_special_ids), device=ids.device)
-    may: Bool[Tensor, "b n"] = (mask != 0) & ~torch.isin(ids, special)
-    if not bool(may.any(dim=1).all()):
-        raise InputError(f"text {int((~may.any(dim=1)).nonzero()[0])} of the batch has no word to move")
-    return torch.rand(ids.shape, generator=draw).to(ids.device).masked_fill(~may, -1).argmax(dim=1)
+    def random_words(self, tokenizer: Any, draw: torch.Generator) -> Int[Tensor, " b"]:
+        """A random token of each text that is neither padding nor special."""
+        special = torch.tensor(sorted(tokenizer.all_special_ids), device=self.ids.device)
+        may = self.is_text & ~torch.isin(self.ids, special)
+        if not bool(may.any(dim=1).all()):
+            raise InputError(f"text {int((~may.any(dim=1)).nonzero()[0]) + 1} of the batch has no word to move")
+        return torch.rand(may.shape, generator=draw).to(may.device).masked_fill(~may, -1).argmax(dim=1)
 
+    def find_moves(
+        self, tokens: Int[Tensor, " b"], radius: float, steps: int, draw: torch.Generator
+    ) -> Float[Tensor, "b d"]:
+        """A move of one token of each text, `radius` of its row's norms long, by `steps` of ascent; a constant."""
+        rows = self.rows_of(tokens)
+        reach = radius * rows.norm(dim=1, keepdim=True)
+        e = _unit(torch.randn(rows.shape, generator=draw).to(rows))
+        for step in range(steps + 1):
+            delta = (e * reach * (_TINY if step == 0 else 1.0)).requires_grad_(True)
+            (gradient,) = torch.autograd.grad(self.relative_change(tokens, delta).sum(), delta)
+            e = _unit(gradient) if step == 0 else _unit(e + _unit(gradient))
+        return (e * reach).detach()
 
-def _features(live: Any, batch: Mapping[str, Any], mask: Int[Tensor, "b n"], output: str) -> Float[Tensor, "b f"]:
-    """An output of padded texts; padding does not count."""
-    if output == "logits":
-        logits = live(**batch).logits
-        if logits.dim() != 2:
-            raise InputError(f"output='logits' is for classifiers, which {type(live).__name__} is not; use pooled")
-        return logits
-    states = live.base_model(**batch).last_hidden_state
-    kept = (mask != 0).to(states)[..., None]
-    if output == "last":
-        return (states * kept).flatten(1)
-    if output == "pooled":
-        return (states * kept).sum(1) / kept.sum(1)
-    place = torch.arange(mask.shape[1], device=mask.device) * (mask != 0)
-    first = (mask != 0).to(torch.int64).argmax(1)
-    return states[torch.arange(len(states), device=mask.device), first if output == "pooled:first" else place.argmax(1)]
+    def relative_change(self, tokens: Int[Tensor, " b"], delta: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
+        """What moves do to the output, as a share of its norm; differentiable in the weights."""
+        places = (torch.arange(len(tokens), 2 * len(tokens), device=tokens.device), tokens)
+        with changed_input(self.live, lambda states: states.index_put(places, delta.to(states), accumulate=True)):
+            still, moved = self._features().chunk(2)
+        return (moved - still).norm(dim=1) / still.norm(dim=1).clamp(min=1e-12)
+
+    def rows_of(self, tokens: Int[Tensor, " b"]) -> Float[Tensor, "b d"]:
+        """The rows of some tokens where moves enter, constants."""
+
+        def stop(states: Tensor) -> Tensor:
+            raise Reached(states)
+
+        try:
+            with torch.no_grad(), changed_input(self.live, stop):
+                self.live.base_model(**self.twice)
+        except Reached as reached:
+            return reached.args[0][torch.arange(len(tokens), device=tokens.device), tokens]
+        raise InputError(f"{type(self.live).__name__} does not run its first block")
+
+    def _features(self) -> Float[Tensor, "b2 f"]:
+        """The output of all texts, twice; padding does not count."""
+        if self.output == "logits":
+            logits = getattr(self.live(**self.twice), "logits", None)
+            if logits is None or logits.dim() != 2:
+                name = type(self.live).__name__
+                raise InputError(f"output='logits' is for classifiers, which {name} is not; use pooled")
+            return logits
+        states = self.live.base_model(**self.twice).last_hidden_state
+        is_text = torch.cat([self.is_text, self.is_text])
+        kept = is_text.to(states)[..., None]
+        if self.output == "last":
+            return (states * kept).flatten(1)
+        if self.output == "pooled":
+            return (states * kept).sum(1) / kept.sum(1)
+        order = torch.arange(1, is_text.shape[1] + 1, device=is_text.device) * is_text
+        chosen = is_text.to(torch.int64).argmax(1) if self.output == "pooled:first" else order.argmax(1)
+        return states[torch.arange(len(states), device=states.device), chosen]
 
 
 def _unit(vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
