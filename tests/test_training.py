@@ -1,7 +1,6 @@
 """A model in training: looked at without a trace, pushed in the direction asked for, and a study of both."""
 
 import copy
-import random
 import re
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor
 
 import wordsway as ws
-from families import CAUSAL, FAMILIES, tiny, tokenizer
+from families import FAMILIES, tiny, tokenizer
 from wordsway.cells.small_models import Split, corpus, word_tokenizer
 from wordsway.cells.training import REGIMES, TrainingCell
 from wordsway.figures import draw_study
@@ -24,8 +23,9 @@ from wordsway.pretrained.map import PretrainedMap
 from wordsway.tables import Table
 from wordsway.training.control import OUTPUTS, Batch
 
-TEXTS = ["The soup was cold.", "People who praise the new bakery are wrong, I think."]
-QUICK: dict[str, Any] = {"regime": "plain", "steps": 4, "eval_every": 2, "d": 16, "heads": 2, "probes": 1}
+TEXTS = ["Cold soup!", "The bakery is good."]
+PROBE: dict[str, Any] = {"random_draws": 2}
+QUICK: dict[str, Any] = {"regime": "plain", "steps": 2, "eval_every": 1, "d": 16, "heads": 2, "probes": 1}
 QUICK |= {"train_pairs": 8, "train_reviews": 8}
 
 
@@ -37,7 +37,8 @@ def in_training(head: str = "classifier") -> Any:
         parameter.requires_grad_(False)
     ids = tokenizer()(TEXTS, padding=True, return_tensors="pt")
     # The library puts hooks of its own where hidden states are first asked for.
-    model(**ids, output_hidden_states=True).logits.square().sum().backward()
+    model.base_model(**ids, output_hidden_states=True)
+    model(**ids).logits.square().sum().backward()
     return model
 
 
@@ -49,8 +50,15 @@ def state_of(model: Any) -> dict[str, Any]:
         found[f"{name} has"] = None if parameter.grad is None else parameter.grad.clone()
         found[f"{name} written"] = parameter._version
     found["hooks"] = sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
-    found["random"] = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].copy()  # pyright: ignore  # noqa: NPY002
+    # Not Python's own: the type checks of these tests draw from it.
+    found["random"] = torch.get_rng_state(), np.random.get_state()[1].copy()  # pyright: ignore  # noqa: NPY002
     return found
+
+
+def changed(model: Any, before: dict[str, Any]) -> list[str]:
+    after = state_of(model)
+    assert before.keys() == after.keys()
+    return [name for name in before if not same(before[name], after[name])]
 
 
 def same(left: Any, right: Any) -> bool:
@@ -58,8 +66,6 @@ def same(left: Any, right: Any) -> bool:
         return torch.equal(left, right)
     if isinstance(left, np.ndarray):
         return bool((left == right).all())
-    if isinstance(left, dict):
-        return left.keys() == right.keys() and all(same(left[k], right[k]) for k in left)
     if isinstance(left, tuple):
         return len(left) == len(right) and all(map(same, left, right))
     return left == right
@@ -70,21 +76,20 @@ def test_a_probe_leaves_no_trace_and_needs_nothing_around_it(around: Callable[[]
     model = in_training()
     before = state_of(model)
     with around():
-        report = ws.probe_sensitivity(model, tokenizer(), TEXTS)
-    assert same(before, state_of(model))
-    assert report.word_sensitivity == pytest.approx(ws.probe_sensitivity(model, tokenizer(), TEXTS).word_sensitivity)
+        report = ws.probe_sensitivity(model, tokenizer(), TEXTS, **PROBE)
+    assert changed(model, before) == []
     assert report.word_sensitivity > report.random > 0
 
 
 @pytest.mark.parametrize("output", ["pooled", "logits", "layer:1"])
 def test_a_probe_is_word_sensitivity_of_the_model_in_eval_mode(output: str) -> None:
     model = in_training()
-    report = ws.probe_sensitivity(model, tokenizer(), TEXTS, output=output, radius=0.7, seed=3)
+    report = ws.probe_sensitivity(model, tokenizer(), TEXTS, output=output, radius=0.7, seed=3, **PROBE)
     phi = PretrainedMap(copy.deepcopy(model).eval(), output, tokenizer=tokenizer())
     for text, found in zip(TEXTS, report.texts, strict=True):
         tokens = phi.encode(text)
         radii = [0.7 * float(norm) for norm in tokens.X.norm(dim=1)]
-        wanted = ws.word_sensitivity(phi, tokens, radius=radii, budget="quick", seed=3)
+        wanted = ws.word_sensitivity(phi, tokens, radius=radii, budget="quick", seed=3, random_draws=0)
         assert found.lower == wanted.lower
         assert wanted.words is not None
         assert found.word_text == next(word.text for word in wanted.words if word.rank == 1)
@@ -94,7 +99,7 @@ def test_a_probe_is_word_sensitivity_of_the_model_in_eval_mode(output: str) -> N
 def test_a_probe_of_chosen_words() -> None:
     model = tiny("bert", "classifier")
     every = ws.probe_sensitivity(model, tokenizer(), TEXTS[0])
-    chosen = [ws.probe_sensitivity(model, tokenizer(), TEXTS[0], words=[word]) for word in (1, "soup", 3, 4, 5)]
+    chosen = [ws.probe_sensitivity(model, tokenizer(), TEXTS[0], words=[word]) for word in (1, "soup", 3)]
     assert max(found.word_sensitivity for found in chosen) == pytest.approx(every.word_sensitivity, rel=1e-4)
     assert chosen[1].texts[0].word_text == "soup" and chosen[1].texts[0].word == 2
 
@@ -104,18 +109,18 @@ def test_a_probe_sees_the_weights_of_this_moment() -> None:
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     ids = tokenizer()(TEXTS, padding=True, return_tensors="pt")
     seen = []
-    for _ in range(3):
-        report = ws.probe_sensitivity(model, tokenizer(), TEXTS)
-        fresh = ws.probe_sensitivity(copy.deepcopy(model), tokenizer(), TEXTS)
+    for _ in range(2):
+        report = ws.probe_sensitivity(model, tokenizer(), TEXTS[0], **PROBE)
+        fresh = ws.probe_sensitivity(copy.deepcopy(model), tokenizer(), TEXTS[0], **PROBE)
         assert report.texts == fresh.texts
         seen.append(report.word_sensitivity)
         model(**ids, labels=torch.tensor([0, 1])).loss.backward()
         optimizer.step()
-    assert len(set(seen)) == 3
+    assert len(set(seen)) == 2
 
 
 def test_a_probe_is_a_log_entry_and_a_file(tmp_path: Path) -> None:
-    report = ws.probe_sensitivity(tiny("bert"), tokenizer(), TEXTS)
+    report = ws.probe_sensitivity(tiny("bert"), tokenizer(), TEXTS, **PROBE)
     entry = report.metrics("eval_")
     names = ("word_sensitivity", "random_change", "word_sensitivity_1", "word_sensitivity_2")
     assert list(entry) == [f"eval_{name}" for name in names]
@@ -210,7 +215,7 @@ def test_the_trainer_logs_it_and_trains_as_without_it(tmp_path: Path, recorder: 
     plain = a_trainer(tmp_path / "plain", [])
     plain.train()
     trainer = a_trainer(tmp_path / "probed", [recorder])
-    callback = ws.WordSensitivityCallback(TEXTS, output="logits").attach(trainer)
+    callback = ws.WordSensitivityCallback(TEXTS, output="logits", **PROBE).attach(trainer)
     trainer.train()
     for (name, left), right in zip(plain.model.state_dict().items(), trainer.model.state_dict().values(), strict=True):
         assert torch.equal(left, right), name
@@ -223,7 +228,7 @@ def test_the_trainer_logs_it_and_trains_as_without_it(tmp_path: Path, recorder: 
     assert len({entry["word_sensitivity"] for entry in callback.history}) == 4
     for step in (2, 4, 6):  # asked again of the weights that were saved then
         saved = BertForSequenceClassification.from_pretrained(tmp_path / "probed" / f"checkpoint-{step}")
-        later = ws.probe_sensitivity(saved, tokenizer(), TEXTS, output="logits")
+        later = ws.probe_sensitivity(saved, tokenizer(), TEXTS, output="logits", **PROBE)
         assert later.texts == callback.reports[step].texts
     metrics = trainer.evaluate()
     assert metrics["eval_word_sensitivity"] == callback.history[-1]["word_sensitivity"]
@@ -247,6 +252,7 @@ def test_the_callback_by_itself(tmp_path: Path) -> None:
         trainer.evaluate()
 
 
+@pytest.mark.slow
 def test_transformers_is_loaded_for_the_callback_alone() -> None:
     code = (
         "import sys, wordsway as ws; ws.probe_sensitivity, ws.sensitivity_penalty, ws.embedding_noise;"
@@ -290,20 +296,20 @@ def test_the_change_of_padded_texts_is_that_of_each_alone(output: str, side: str
     # BERT counts positions from the padded start.
     inputs["position_ids"] = (torch.arange(inputs["input_ids"].shape[1])[None] - starts[:, None]).clamp(min=0)
     batch = Batch(model, inputs, output)
-    tokens = torch.tensor([2, 7]) + starts
+    tokens = torch.tensor([2, 4]) + starts
     delta = batch.find_moves(tokens, 0.8, 2, torch.Generator().manual_seed(0))
     found = batch.relative_change(tokens, delta)
     for k, text in enumerate(TEXTS):
-        assert float(found[k].detach()) == pytest.approx(by_hand(model, text, [2, 7][k], delta[k], output), rel=1e-9)
+        assert float(found[k].detach()) == pytest.approx(by_hand(model, text, [2, 4][k], delta[k], output), rel=1e-9)
     rows = PretrainedMap(model, tokenizer=tokenizer())
-    norms = [float(rows.encode(text).X.norm(dim=1)[token]) for text, token in zip(TEXTS, (2, 7), strict=True)]
+    norms = [float(rows.encode(text).X.norm(dim=1)[token]) for text, token in zip(TEXTS, (2, 4), strict=True)]
     assert delta.norm(dim=1).tolist() == pytest.approx([0.8 * norm for norm in norms], rel=1e-5)
 
 
 def test_its_gradient_is_that_of_the_change_with_the_move_held_fixed() -> None:
     model = tiny("bert", "classifier", torch.float64)
     batch = Batch(model, tokenizer()(TEXTS, padding=True, return_tensors="pt"), "pooled")
-    tokens = torch.tensor([2, 4])
+    tokens = torch.tensor([2, 3])
     delta = batch.find_moves(tokens, 1.0, 1, torch.Generator().manual_seed(0))
     weight = model.base_model.encoder.layer[1].attention.self.query.weight
     way = torch.randn(weight.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
@@ -324,25 +330,28 @@ def test_the_penalty_of_every_family(family: str) -> None:
     inputs = known(TEXTS[0], return_tensors="pt", return_token_type_ids=family == "bert")
     before = state_of(model)
     found = float(ws.sensitivity_penalty(model, inputs, known, steps=4, seed=2).detach())
-    assert same(before, state_of(model))
-    best = ws.probe_sensitivity(model, known, TEXTS[0], budget="thorough", random_draws=8)
-    assert 0 < found <= 1.001 * best.word_sensitivity / (1 + best.word_sensitivity)
-    assert family in CAUSAL or found > best.random / (1 + best.random)
+    assert changed(model, before) == []
+    assert 0 < found < 1
+    if family in ("bert", "roberta", "gpt2"):  # the others would only take time
+        best = ws.probe_sensitivity(model, known, TEXTS[0], random_draws=8)
+        assert found <= 1.001 * best.word_sensitivity / (1 + best.word_sensitivity)
+        assert family == "gpt2" or found > best.random / (1 + best.random)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("weight", "goes"), [(1.0, "down"), (-1.0, "up")])
 def test_training_on_it_moves_word_sensitivity(weight: float, goes: str) -> None:
     model = tiny("bert", layers=2).train()
     inputs = tokenizer()(TEXTS, padding=True, return_tensors="pt")
     optimizer = torch.optim.Adam(model.parameters(), 3e-3)
-    values = [ws.probe_sensitivity(model, tokenizer(), TEXTS).word_sensitivity]
-    for step in range(25):
+    values = [ws.probe_sensitivity(model, tokenizer(), TEXTS, **PROBE).word_sensitivity]
+    for step in range(20):
         term = ws.sensitivity_penalty(model, inputs, tokenizer(), seed=step)
         assert 0 <= float(term.detach()) < 1
         (weight * term).backward()
         optimizer.step()
         optimizer.zero_grad()
-    values.append(ws.probe_sensitivity(model, tokenizer(), TEXTS).word_sensitivity)
+    values.append(ws.probe_sensitivity(model, tokenizer(), TEXTS, **PROBE).word_sensitivity)
     assert values[1] < 0.8 * values[0] if goes == "down" else values[1] > 1.1 * values[0]
 
 
@@ -385,7 +394,7 @@ def test_noise_has_the_size_asked_for_and_ends() -> None:
             handle = block.register_forward_pre_hook(hook, with_kwargs=True)  # after the one that adds the noise
             model(**inputs)
             handle.remove()
-        return seen[-1]
+        return seen[-1].detach()
 
     still = rows(None)
     share = torch.stack([(rows(0.5, k) - still).norm(dim=-1) / still.norm(dim=-1) for k in range(50)])
@@ -427,33 +436,31 @@ def test_what_is_tested_was_not_trained_on() -> None:
         Split.draw(data, 81, 0, (0,))
 
 
+@pytest.mark.slow
 def test_a_cell_gives_the_same_again_however_often_it_is_looked_at() -> None:
     torch.manual_seed(1)
     found = TrainingCell(**QUICK).measure().rows
     torch.manual_seed(2)
     state = torch.get_rng_state()
-    again = TrainingCell(**{**QUICK, "eval_every": 4}).measure().rows
+    again = TrainingCell(**{**QUICK, "eval_every": 2}).measure().rows
     assert torch.equal(torch.get_rng_state(), state)
-    assert [row["step"] for row in found] == [0, 2, 4] and [row["phase"] for row in found] == [
-        "start",
-        "between",
-        "end",
-    ]
+    assert [(row["step"], row["phase"]) for row in found] == [(0, "start"), (1, "between"), (2, "end")]
     assert again == [found[0], {**found[2], "train_loss": again[1]["train_loss"]}]
     assert set(found[0]) == {*TrainingCell.numbers, *TrainingCell.names}
     other = TrainingCell(**QUICK, trial=1).measure().rows
     assert other[0]["word_sensitivity"] != found[0]["word_sensitivity"]
 
 
+@pytest.mark.slow
 def test_regimes_start_alike_and_end_apart() -> None:
     found = [
-        TrainingCell(**{**QUICK, "eval_every": 4, "regime": name, "strength": 2.0}).settle().measure().rows
+        TrainingCell(**{**QUICK, "eval_every": 2, "regime": name, "strength": 2.0}).settle().measure().rows
         for name in REGIMES
     ]
     assert all(rows[0] == found[0][0] for rows in found)
     assert len({rows[-1]["word_sensitivity"] for rows in found}) == len(REGIMES)
     assert TrainingCell(strength=3.0).settle() == TrainingCell()
-    study = ws.Study("t", {"measure": "training", **QUICK, "regime": list(REGIMES), "strength": 2.0, "eval_every": 4})
+    study = ws.Study("t", {"measure": "training", **QUICK, "regime": list(REGIMES), "strength": 2.0, "eval_every": 2})
     rows = [
         {"study": "t", "panel": "1", "trial": 0, "regime": name, "strength": 0.0 if name == "plain" else 2.0, **row}
         for name, part in zip(REGIMES, found, strict=True)
@@ -470,7 +477,7 @@ def test_regimes_start_alike_and_end_apart() -> None:
         ({"regime": "loud"}, "regime='loud' is not known; use: plain, penalty, bonus, noise"),
         ({"regime": "noise"}, "strength=0.0 must be a positive number for the regime 'noise'"),
         ({"learning_rate": 0.0}, "learning_rate must be a positive number"),
-        ({"eval_every": 3}, "eval_every=3 does not divide steps=4"),
+        ({"eval_every": 3}, "eval_every=3 does not divide steps=2"),
         ({"heads": 3}, "heads=3 does not divide d=16"),
         ({"train_pairs": 0, "train_reviews": 0}, "train_pairs and train_reviews are both 0"),
         ({"output": "layer:1"}, "output='layer:1' is not known"),
