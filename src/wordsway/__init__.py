@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from wordsway.tables import Table
     from wordsway.tasks import labelled_tokens
     from wordsway.tokens import Tokens, normalize_rows, synthetic_tokens
+    from wordsway.training.callback import WordSensitivityCallback
+    from wordsway.training.control import embedding_noise, sensitivity_penalty
+    from wordsway.training.probe import ProbeReport, probe_sensitivity
 
 _HOMES = {
     "AttentionMaps": "attentions",
@@ -57,6 +60,7 @@ _HOMES = {
     "Panel": "study",
     "FromCallable": "maps.own",
     "PretrainedMap": "pretrained.map",
+    "ProbeReport": "training.probe",
     "PromptChange": "prompts",
     "RandomAttention": "maps.random_attention",
     "RandomFeatures": "maps.random_features",
@@ -73,11 +77,13 @@ _HOMES = {
     "TooLargeError": "errors",
     "View": "maps.base",
     "allow_maps": "maps.own_maps",
+    "WordSensitivityCallback": "training.callback",
     "attention_maps": "attentions",
     "certify": "certificates",
     "change": "sensitivity",
     "compare_prompts": "prompts",
     "curve": "curves",
+    "embedding_noise": "training.control",
     "encode": "encoders.encode",
     "find_study": "study_files",
     "generalize": "flips",
@@ -88,8 +94,10 @@ _HOMES = {
     "load_texts": "datasets",
     "named_map": "maps.named",
     "normalize_rows": "tokens",
+    "probe_sensitivity": "training.probe",
     "random_words": "encoders.vocabulary",
     "run": "runner",
+    "sensitivity_penalty": "training.control",
     "substitution": "comparison",
     "substitutions": "replacements",
     "synthetic_tokens": "tokens",
@@ -112,6 +120,7 @@ __all__ = [
     "LayerProfile",
     "Panel",
     "PretrainedMap",
+    "ProbeReport",
     "PromptChange",
     "RandomAttention",
     "RandomFeatures",
@@ -127,12 +136,14 @@ __all__ = [
     "Tokens",
     "TooLargeError",
     "View",
+    "WordSensitivityCallback",
     "allow_maps",
     "attention_maps",
     "certify",
     "change",
     "compare_prompts",
     "curve",
+    "embedding_noise",
     "encode",
     "find_study",
     "generalize",
@@ -143,8 +154,10 @@ __all__ = [
     "load_texts",
     "named_map",
     "normalize_rows",
+    "probe_sensitivity",
     "random_words",
     "run",
+    "sensitivity_penalty",
     "substitution",
     "substitutions",
     "synthetic_tokens",

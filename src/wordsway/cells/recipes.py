@@ -11,6 +11,7 @@ from wordsway.cells.learning import FlipCell
 from wordsway.cells.models import AttentionCell, LayersCell, PromptsCell
 from wordsway.cells.sensitivity import SensitivityCell
 from wordsway.cells.states import StatesCell
+from wordsway.cells.training import TrainingCell
 from wordsway.datasets import check_source
 from wordsway.encoders.load import locate
 from wordsway.maps.own_maps import is_own, revision_of_map
@@ -26,6 +27,7 @@ KINDS: dict[str, type[Cell]] = {
     "attention": AttentionCell,
     "prompts": PromptsCell,
     "states": StatesCell,
+    "training": TrainingCell,
 }
 
 

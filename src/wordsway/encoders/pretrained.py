@@ -52,7 +52,7 @@ class PretrainedEncoder(Encoder):
         self.tokenizer, self.revision = tokenizer, revision
         self.name = name or getattr(model.config, "name_or_path", "") or type(model).__name__
         self.device = next(self.model.parameters()).device
-        self.blocks = _blocks(self.model)
+        self.blocks = find_blocks(self.model)
         self.layers = _depth(self.model)
         self.first_position: int | None = None
         self.batch_tokens = _BATCH_TOKENS
@@ -256,7 +256,7 @@ def _depth(model: Any) -> int:
     return next(getattr(model.config, name) for name in names if getattr(model.config, name, None) is not None)
 
 
-def _blocks(model: Any) -> Any:
+def find_blocks(model: Any) -> Any:
     """The list of the model's blocks; None where it has none of the right length."""
     depth = _depth(model)
     lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList) and len(module) == depth]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.cells.sensitivity import SYNTHETIC
 from wordsway.drawing import GREY, plain
-from wordsway.figures import curves, flips, models, states
+from wordsway.figures import curves, flips, models, states, training
 from wordsway.figures.common import Arrays, Frame, Picture, Scene
 from wordsway.figures.flips import draw_flips
 from wordsway.study import Study
@@ -25,6 +25,7 @@ PICTURES: dict[str, Picture] = {
     "attention": models.ATTENTION,
     "prompts": models.ANSWERS,
     "states": states.PICTURE,
+    "training": training.PICTURE,
 }
 
 
