@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from wordsway.maps.named import named_map
     from wordsway.maps.random_attention import RandomAttention
     from wordsway.maps.random_features import RandomFeatures
+    from wordsway.pair_texts import minimal_pairs
     from wordsway.pretrained.map import PretrainedMap
     from wordsway.prompts import PromptChange, compare_prompts
     from wordsway.replacements import Substitutions, substitutions
@@ -81,6 +82,7 @@ _HOMES = {
     "load_result": "result",
     "load_study": "study_files",
     "load_texts": "datasets",
+    "minimal_pairs": "pair_texts",
     "named_map": "maps.named",
     "normalize_rows": "tokens",
     "random_words": "encoders.vocabulary",
@@ -134,6 +136,7 @@ __all__ = [
     "load_result",
     "load_study",
     "load_texts",
+    "minimal_pairs",
     "named_map",
     "normalize_rows",
     "random_words",

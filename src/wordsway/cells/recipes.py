@@ -9,9 +9,11 @@ from typing import Any, get_args, get_origin, get_type_hints
 from wordsway.cells.base import Cell
 from wordsway.cells.learning import FlipCell
 from wordsway.cells.models import AttentionCell, LayersCell, PromptsCell
+from wordsway.cells.pairs import PairsCell
 from wordsway.cells.sensitivity import SensitivityCell
 from wordsway.datasets import check_source
 from wordsway.encoders.load import locate
+from wordsway.pair_texts import GENERATED
 from wordsway.pretrained import heads
 
 # Raised whenever a change of the code changes what a cell gives, so that old results are not taken for new ones.
@@ -23,6 +25,7 @@ KINDS: dict[str, type[Cell]] = {
     "layers": LayersCell,
     "attention": AttentionCell,
     "prompts": PromptsCell,
+    "pairs": PairsCell,
 }
 
 
@@ -51,7 +54,7 @@ def revision_of(cell: Cell) -> str:
     """Of the encoders, models and files that a cell's result depends on."""
     parts = [f"{name}@{_model_revision(name)}" for name in cell.models()]
     data = getattr(cell, "data", None)
-    if isinstance(data, str):
+    if isinstance(data, str) and data != GENERATED:
         check_source(data)
         path = Path(data).expanduser()
         if path.is_file():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.cells.sensitivity import SYNTHETIC
 from wordsway.drawing import GREY, plain
-from wordsway.figures import curves, flips, models
+from wordsway.figures import curves, flips, models, pairs
 from wordsway.figures.common import Arrays, Frame, Picture, Scene
 from wordsway.figures.flips import draw_flips
 from wordsway.study import Study
@@ -24,6 +24,7 @@ PICTURES: dict[str, Picture] = {
     "layers": models.LAYERS,
     "attention": models.ATTENTION,
     "prompts": models.ANSWERS,
+    "pairs": pairs.PICTURE,
 }
 
 

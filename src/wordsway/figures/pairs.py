@@ -1,0 +1,92 @@
+"""Pairs: who tells the two sides apart, against the length of the context."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from wordsway.drawing import plain
+from wordsway.estimates import mean_interval
+from wordsway.figures.common import COLOURS, MARKERS, Picture, Row, Scene
+from wordsway.study import Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_WORDS = {"seen": "words seen in training", "new": "new words", "given": "given pairs"}
+_SIDES = {"both": "", "one": "one side of each"}
+_CHANCE = "#777777"
+
+
+def _draw(scene: Scene) -> None:
+    """Axes for each kind of training and of test words, then for similarity where there is one."""
+    kinds = list(dict.fromkeys((row["sides"], row["words"]) for row in scene.rows))
+    kinds = [kind for kind in kinds if kind != ("one", "new")]
+    compared = any(row["auc"] is not None for row in scene.rows)
+    grid: Any = scene.place.subplots(1, len(kinds) + compared, squeeze=False, sharey=True)[0]
+    for axes, (sides, words) in zip(grid, kinds, strict=False):
+        rows = [row for row in scene.rows if (row["sides"], row["words"]) == (sides, words)]
+        _curves(axes, scene.panel, rows, lambda row: row["accuracy"])
+        _chance(axes, rows)
+        title = ", ".join(part for part in (scene.title, _WORDS[words], _SIDES[sides]) if part)
+        axes.set_title(plain(title), loc="left", fontsize=9.5)
+    grid[0].set_ylabel("pairwise accuracy")
+    if compared:
+        rows = [row for row in scene.rows if row["words"] == "seen" and row["sides"] == "both"]
+        _curves(grid[-1], scene.panel, rows, lambda row: row["auc"])
+        grid[-1].axhline(0.5, color=_CHANCE, linewidth=1.0, linestyle=(0, (4, 3)))
+        grid[-1].set_ylabel("AUC of the cosine")
+        grid[-1].set_title(plain(f"{scene.title}, same meaning or flipped?"), loc="left", fontsize=9.5)
+    handles, labels = grid[0].get_legend_handles_labels()
+    scene.place.legend(handles, labels, loc="outside right center", frameon=False, fontsize=8.5)
+
+
+def _curves(axes: "Axes", panel: Panel, rows: Sequence[Row], value: Callable[[Row], float]) -> None:
+    """Means over trials with their 95% intervals, a line for each map (and whatever else varies)."""
+    series = [name for name in panel.axes() if name != "n"]
+    groups: dict[tuple[Any, ...], dict[int, list[float]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in series), {}).setdefault(row["n"], []).append(value(row))
+    lengths = sorted({row["n"] for row in rows})
+    for k, (names, by_n) in enumerate(groups.items()):
+        colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
+        places = sorted(by_n)
+        found = [mean_interval(by_n[n]) for n in places]
+        # Lines side by side, or intervals would hide each other.
+        shifted = [n * 1.025 ** (k - (len(groups) - 1) / 2) for n in places]
+        low = [0.0 if each.low is None else each.value - each.low for each in found]
+        high = [0.0 if each.high is None else each.high - each.value for each in found]
+        label = ", ".join(
+            str(v) if s == "map" else f"{s}={v}" for s, v in zip(series, names, strict=True) if v is not None
+        )
+        axes.errorbar(shifted, [each.value for each in found], yerr=[low, high], color=colour, marker=marker,
+                      markersize=4.5, linewidth=1.4, elinewidth=0.9, capsize=2, label=plain(label) or None)  # fmt: skip
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(lengths, [str(n) for n in lengths])
+    axes.minorticks_off()
+    axes.set_ylim(0.3, 1.03)
+    axes.set_xlabel("context length n (tokens)")
+    axes.grid(True, color="#dddddd", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _chance(axes: "Axes", rows: Sequence[Row]) -> None:
+    """One half, and where 95% of the accuracies are after training on labels that mean nothing: the widest map's."""
+    lengths = sorted({row["n"] for row in rows})
+    ends = []
+    for n in lengths:
+        maps: dict[Any, list[Row]] = {}
+        for row in rows:
+            if row["n"] == n:
+                maps.setdefault(row["map"], []).append(row)
+        low = min(sum(row["permuted_low"] for row in part) / len(part) for part in maps.values())
+        high = max(sum(row["permuted_high"] for row in part) / len(part) for part in maps.values())
+        ends.append((low, high))
+    axes.fill_between(lengths, [a for a, _ in ends], [b for _, b in ends], color="#e8e8e8", linewidth=0, zorder=0,
+                      label="labels swapped, 95%")  # fmt: skip
+    axes.axhline(0.5, color=_CHANCE, linewidth=1.0, linestyle=(0, (4, 3)), label="chance")
+
+
+def _width(panel: Panel) -> float:
+    return 1.5 + 3.3 * (4 if panel.values.get("data", "generated") == "generated" else 2)
+
+
+PICTURE = Picture(_draw, _width, lambda panel: 3.4)
