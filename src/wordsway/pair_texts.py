@@ -165,9 +165,10 @@ def _size(sentence: str, lengths: Mapping[str, int]) -> int:
 
 
 def _cut(items: Sequence[str], key: Key) -> tuple[list[str], list[str]]:
-    order = torch.randperm(len(items), generator=generator(*key)).tolist()
+    order: list[int] = torch.randperm(len(items), generator=generator(*key)).tolist()
     most = 2 * len(items) // 3
-    return [items[k] for k in order[:most]], [items[k] for k in order[most:]]
+    mixed = [items[k] for k in order]
+    return mixed[:most], mixed[most:]
 
 
 def _pick(items: Sequence[str], draw: torch.Generator) -> str:

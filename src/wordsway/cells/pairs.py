@@ -32,10 +32,10 @@ class PairsCell(Cell):
     """A minimum-norm readout of `map`, trained on `pairs` pairs and asked about `test_pairs` others.
 
     The data "generated" are minimal pairs of `pair_texts`: texts of exactly n tokens that differ in one, whose deciding
-    sentence is at the "start" or at a "random" place. Their test pairs have subjects that training had not, and deciding
-    words that were seen in training or are new. Other data are a source with pairs (a column `pair` or `batch_id`), of
-    which the first n tokens are taken. Rows tell apart the words of the test pairs ("seen", "new", or "given"), and
-    whether training had both sides of every pair or one of them.
+    sentence is at the "start" or at a "random" place. Their test pairs have subjects that training had not, and
+    deciding words that were seen in training or are new. Other data are a source with pairs (a column `pair` or
+    `batch_id`), of which the first n tokens are taken. Rows tell apart the words of the test pairs ("seen", "new", or
+    "given"), and whether training had both sides of every pair or one of them.
     """
 
     numbers = (
@@ -104,14 +104,15 @@ class PairsCell(Cell):
 
     def memory(self) -> float:
         d = self.d or (384 if self.encoder == "minilm" else 768)
-        size = 8.0 * self._count() * self.n * d
-        return WITH_MODEL + (9.0 if self.map in ("rf", "drf") else 4.5) * size
+        return WITH_MODEL + (12.0 if self.map in ("rf", "drf") else 3.5) * 8.0 * self._count() * self.n * d
 
     def seconds(self) -> float:
-        d, count = self.d or 384, self._count()
+        d, tokens = self.d or 384, self._count() * self.n
         if self.map in (STATES, POOLED):
-            return 2.0 + 2e-4 * count * self.n
-        return 2.0 + 1e-5 * count * self.n + 1e-9 * count * self.n * d * (60 if self.map in ("rf", "drf") else 15)
+            return 1.0 + 5e-4 * tokens
+        kernel = 1e-10 * tokens * d * self._count() if self.map in ("rf", "drf") else 0.0
+        mixing = 3e-10 * tokens * d * (d + 2 * self.n) if self.map in ("raf", "relu-raf") else 0.0
+        return 0.5 + 3e-5 * tokens + 1e-8 * tokens * d + kernel + mixing
 
     def _count(self) -> int:
         """Texts in all."""
@@ -160,8 +161,8 @@ def _given(cell: PairsCell) -> _Texts:
     wanted = cell.pairs + cell.test_pairs
     if len(known) < wanted:
         raise InputError(
-            f"{cell.data!r} has {len(known)} pairs of at least n={cell.n} tokens that differ in the first {cell.n}, but "
-            f"pairs={cell.pairs} and test_pairs={cell.test_pairs} take {wanted}; use fewer, or a smaller n"
+            f"{cell.data!r} has {len(known)} pairs of at least n={cell.n} tokens that differ in the first {cell.n}, "
+            f"but pairs={cell.pairs} and test_pairs={cell.test_pairs} take {wanted}; use fewer, or a smaller n"
         )
     order = torch.randperm(len(known), generator=generator(cell.seed, "pairs", cell.trial, "order")).tolist()[:wanted]
     texts = [text for k in order for text in known[k][:2]]
