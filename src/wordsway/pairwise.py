@@ -17,12 +17,14 @@ PERMUTATIONS = 200
 @dataclass(frozen=True)
 class Told:
     """`accuracy` is the share of pairs whose positive side gets the larger value, `single` that of texts with the right
-    sign. `permuted` and its 95% range are the accuracy after training on labels without meaning, and `p_value` is how
-    often that was as good (one more counted on both sides of the share)."""
+    sign. `permuted` is the mean accuracy after training on labels without meaning, with its standard deviation and 95%
+    range over such labels, and `p_value` is how often that was as good (one more counted on both sides of the
+    share)."""
 
     accuracy: float
     single: float
     permuted: float
+    permuted_sd: float
     permuted_low: float
     permuted_high: float
     p_value: float
@@ -46,7 +48,13 @@ def tell_apart(
     ends = torch.quantile(others, torch.tensor([0.025, 0.975], dtype=others.dtype))
     beaten = int((others >= accuracy).sum())
     return Told(
-        accuracy, single, float(others.mean()), float(ends[0]), float(ends[1]), (1 + beaten) / (1 + len(others))
+        accuracy=accuracy,
+        single=single,
+        permuted=float(others.mean()),
+        permuted_sd=float(others.std()),
+        permuted_low=float(ends[0]),
+        permuted_high=float(ends[1]),
+        p_value=(1 + beaten) / (1 + len(others)),
     )
 
 

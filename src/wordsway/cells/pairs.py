@@ -39,7 +39,7 @@ class PairsCell(Cell):
     """
 
     numbers = (
-        *("width", "accuracy", "single", "permuted", "permuted_low", "permuted_high", "p_value"),
+        *("width", "accuracy", "single", "permuted", "permuted_sd", "permuted_low", "permuted_high", "p_value"),
         *("auc", "closer", "change", "change_same", "moved_tokens", "available", "rank", "residual"),
     )
     names = ("words", "sides")

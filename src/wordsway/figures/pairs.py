@@ -1,5 +1,6 @@
 """Pairs: who tells the two sides apart, against the length of the context."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,30 +12,34 @@ from wordsway.study import Panel
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_WORDS = {"seen": "words seen in training", "new": "new words", "given": "given pairs"}
-_SIDES = {"both": "", "one": "one side of each"}
+_KINDS = {
+    ("both", "seen"): "known words",
+    ("both", "new"): "new words",
+    ("one", "seen"): "one side a pair",
+    ("both", "given"): "given pairs",
+    ("one", "given"): "one side a pair",
+}
 _CHANCE = "#777777"
 
 
 def _draw(scene: Scene) -> None:
     """Axes for each kind of training and of test words, then for similarity where there is one."""
-    kinds = list(dict.fromkeys((row["sides"], row["words"]) for row in scene.rows))
-    kinds = [kind for kind in kinds if kind != ("one", "new")]
+    there = {(row["sides"], row["words"]) for row in scene.rows}
+    kinds = [kind for kind in _KINDS if kind in there]
     compared = any(row["auc"] is not None for row in scene.rows)
     grid: Any = scene.place.subplots(1, len(kinds) + compared, squeeze=False, sharey=True)[0]
     for axes, (sides, words) in zip(grid, kinds, strict=False):
         rows = [row for row in scene.rows if (row["sides"], row["words"]) == (sides, words)]
         _curves(axes, scene.panel, rows, lambda row: row["accuracy"])
         _chance(axes, rows)
-        title = ", ".join(part for part in (scene.title, _WORDS[words], _SIDES[sides]) if part)
-        axes.set_title(plain(title), loc="left", fontsize=9.5)
+        axes.set_title(f"{scene.title}: {_KINDS[sides, words]}", loc="left", fontsize=9.5)
     grid[0].set_ylabel("pairwise accuracy")
     if compared:
         rows = [row for row in scene.rows if row["words"] == "seen" and row["sides"] == "both"]
         _curves(grid[-1], scene.panel, rows, lambda row: row["auc"])
         grid[-1].axhline(0.5, color=_CHANCE, linewidth=1.0, linestyle=(0, (4, 3)))
         grid[-1].set_ylabel("AUC of the cosine")
-        grid[-1].set_title(plain(f"{scene.title}, same meaning or flipped?"), loc="left", fontsize=9.5)
+        grid[-1].set_title(f"{scene.title}: similarity", loc="left", fontsize=9.5)
     handles, labels = grid[0].get_legend_handles_labels()
     scene.place.legend(handles, labels, loc="outside right center", frameon=False, fontsize=8.5)
 
@@ -69,7 +74,7 @@ def _curves(axes: "Axes", panel: Panel, rows: Sequence[Row], value: Callable[[Ro
 
 
 def _chance(axes: "Axes", rows: Sequence[Row]) -> None:
-    """One half, and where 95% of the accuracies are after training on labels that mean nothing: the widest map's."""
+    """One half, and where 95% of such means would be after training on labels that mean nothing: the widest map's."""
     lengths = sorted({row["n"] for row in rows})
     ends = []
     for n in lengths:
@@ -77,11 +82,14 @@ def _chance(axes: "Axes", rows: Sequence[Row]) -> None:
         for row in rows:
             if row["n"] == n:
                 maps.setdefault(row["map"], []).append(row)
-        low = min(sum(row["permuted_low"] for row in part) / len(part) for part in maps.values())
-        high = max(sum(row["permuted_high"] for row in part) / len(part) for part in maps.values())
-        ends.append((low, high))
+        bands = []
+        for part in maps.values():
+            middle = sum(row["permuted"] for row in part) / len(part)
+            half = 1.96 * math.sqrt(sum(row["permuted_sd"] ** 2 for row in part)) / len(part)
+            bands.append((middle - half, middle + half))
+        ends.append((min(low for low, _ in bands), max(high for _, high in bands)))
     axes.fill_between(lengths, [a for a, _ in ends], [b for _, b in ends], color="#e8e8e8", linewidth=0, zorder=0,
-                      label="labels swapped, 95%")  # fmt: skip
+                      label="labels without\nmeaning, 95%")  # fmt: skip
     axes.axhline(0.5, color=_CHANCE, linewidth=1.0, linestyle=(0, (4, 3)), label="chance")
 
 
