@@ -111,7 +111,7 @@ class PairsCell(Cell):
         if self.map in (STATES, POOLED):
             return 1.0 + 5e-4 * tokens
         kernel = 1e-10 * tokens * d * self._count() if self.map in ("rf", "drf") else 0.0
-        mixing = 3e-10 * tokens * d * (d + 2 * self.n) if self.map in ("raf", "relu-raf") else 0.0
+        mixing = 1.5e-10 * tokens * d * (d + 2 * self.n) if self.map in ("raf", "relu-raf") else 0.0
         return 0.5 + 3e-5 * tokens + 1e-8 * tokens * d + kernel + mixing
 
     def _count(self) -> int:

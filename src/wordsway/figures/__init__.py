@@ -71,6 +71,8 @@ def _settings(study: Study) -> str:
         parts.append("trials: " + ", ".join(f"{name} {count}" for name, count in trials.items()))
     if trials and any(panel.measure == "sensitivity" for panel in panels):
         parts.append("bands: one standard deviation")
+    if trials and any(panel.measure == "pairs" for panel in panels):
+        parts.append("bars: 95% intervals over trials")
     return "; ".join(parts)
 
 

@@ -19,6 +19,7 @@ _KINDS = {
     ("both", "given"): "given pairs",
     ("one", "given"): "one side a pair",
 }
+_NAMES = {"mean": "mean embedding", "pooled": "mean state", "states": "all states"}
 _CHANCE = "#777777"
 
 
@@ -59,15 +60,14 @@ def _curves(axes: "Axes", panel: Panel, rows: Sequence[Row], value: Callable[[Ro
         shifted = [n * 1.025 ** (k - (len(groups) - 1) / 2) for n in places]
         low = [0.0 if each.low is None else each.value - each.low for each in found]
         high = [0.0 if each.high is None else each.high - each.value for each in found]
-        label = ", ".join(
-            str(v) if s == "map" else f"{s}={v}" for s, v in zip(series, names, strict=True) if v is not None
-        )
+        parts = [(name, value) for name, value in zip(series, names, strict=True) if value is not None]
+        label = ", ".join(_NAMES.get(value, value) if name == "map" else f"{name}={value}" for name, value in parts)
         axes.errorbar(shifted, [each.value for each in found], yerr=[low, high], color=colour, marker=marker,
                       markersize=4.5, linewidth=1.4, elinewidth=0.9, capsize=2, label=plain(label) or None)  # fmt: skip
     axes.set_xscale("log", base=2)
     axes.set_xticks(lengths, [str(n) for n in lengths])
     axes.minorticks_off()
-    axes.set_ylim(0.3, 1.03)
+    axes.set_ylim(0.2, 1.03)
     axes.set_xlabel("context length n (tokens)")
     axes.grid(True, color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
