@@ -110,7 +110,7 @@ class PairsCell(Cell):
         d, tokens = self.d or 384, self._count() * self.n
         if self.map in (STATES, POOLED):
             return 1.0 + 5e-4 * tokens
-        kernel = 1e-10 * tokens * d * self._count() if self.map in ("rf", "drf") else 0.0
+        kernel = 2.5e-10 * tokens * d * self._count() if self.map in ("rf", "drf") else 0.0
         mixing = 1.5e-10 * tokens * d * (d + 2 * self.n) if self.map in ("raf", "relu-raf") else 0.0
         return 0.5 + 3e-5 * tokens + 1e-8 * tokens * d + kernel + mixing
 
