@@ -57,11 +57,12 @@ def _curves(axes: "Axes", panel: Panel, rows: Sequence[Row], value: Callable[[Ro
         places = sorted(by_n)
         found = [mean_interval(by_n[n]) for n in places]
         # Lines side by side, or intervals would hide each other.
-        shifted = [n * 1.025 ** (k - (len(groups) - 1) / 2) for n in places]
+        aside = max(2, lengths[-1] / lengths[0]) ** (0.008 * (k - (len(groups) - 1) / 2))
+        shifted = [n * aside for n in places]
         low = [0.0 if each.low is None else each.value - each.low for each in found]
         high = [0.0 if each.high is None else each.high - each.value for each in found]
         parts = [(name, value) for name, value in zip(series, names, strict=True) if value is not None]
-        label = ", ".join(_NAMES.get(value, value) if name == "map" else f"{name}={value}" for name, value in parts)
+        label = ", ".join(_NAMES.get(str(value), str(value)) if name == "map" else f"{name}={value}" for name, value in parts)
         axes.errorbar(shifted, [each.value for each in found], yerr=[low, high], color=colour, marker=marker,
                       markersize=4.5, linewidth=1.4, elinewidth=0.9, capsize=2, label=plain(label) or None)  # fmt: skip
     axes.set_xscale("log", base=2)
