@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from wordsway.maps.random_attention import RandomAttention
     from wordsway.maps.random_features import RandomFeatures
     from wordsway.maps.random_transformer import RandomTransformer
+    from wordsway.pair_texts import minimal_pairs
     from wordsway.pretrained.map import PretrainedMap
     from wordsway.prompts import PromptChange, compare_prompts
     from wordsway.replacements import Substitutions, substitutions
@@ -92,6 +93,7 @@ _HOMES = {
     "load_result": "result",
     "load_study": "study_files",
     "load_texts": "datasets",
+    "minimal_pairs": "pair_texts",
     "named_map": "maps.named",
     "normalize_rows": "tokens",
     "probe_sensitivity": "training.probe",
@@ -152,6 +154,7 @@ __all__ = [
     "load_result",
     "load_study",
     "load_texts",
+    "minimal_pairs",
     "named_map",
     "normalize_rows",
     "probe_sensitivity",

@@ -87,6 +87,7 @@ def load_texts(
     split: str = "train",
     encoder: str | os.PathLike[str] = "minilm",
     where: Callable[[Row], bool] | None = None,
+    pair_column: str | Sequence[str] | None = None,
 ) -> LabelledTexts:
     """Labelled texts from "sample" (comes along), "imdb" (an installed package, else the hub), "sentences" (short ones,
     from the same), a data set's id on the hub, an `aclImdb` folder, or a CSV, TSV, JSONL or Parquet file.
@@ -94,7 +95,8 @@ def load_texts(
     Keeps texts of fewer than `shorter_than` tokens of `encoder`, special ones included (None: no limit), and of
     `at_least` so many, as many of each
     label (`balance`), in an order that `seed` decides, and `count` of them if given. Labels become +1 and -1 from 0/1,
-    -1/1, true/false, pos/neg or positive/negative. `where` picks rows by what they hold.
+    -1/1, true/false, pos/neg or positive/negative. `where` picks rows by what they hold. Texts with the same value in
+    `pair_column` (the first that there is, of several) are the two sides of a pair.
     """
     if count is not None:
         check_size(count, "count")
@@ -111,6 +113,8 @@ def load_texts(
         rows = [row for row in rows if where(row)]
     if not rows:
         raise InputError(f"{name!r} has no rows")
+    if pair_column is not None:
+        rows = _joined(rows, [pair_column] if isinstance(pair_column, str) else pair_column, name)
     labels = _labels([row.label for row in rows], name)
     if balance and len(set(labels)) < 2:
         raise InputError(f"{name!r} has texts of one label only, so they cannot be balanced; balance=False keeps them")
@@ -218,6 +222,21 @@ def _pick(
     place = {index: k for k, index in enumerate(order)}
     kept = sorted((index for part in by_label.values() for index in part), key=lambda index: place[index])
     return kept[:count]
+
+
+def _joined(rows: Sequence[Row], columns: Sequence[str], name: str) -> list[Row]:
+    """Rows that know their pair, numbered in the order in which pairs are first met."""
+    column = next((column for column in columns if column in rows[0].others), None)
+    if column is None:
+        known = ", ".join(repr(key) for key in rows[0].others) or "none"
+        wanted = " or ".join(repr(column) for column in columns)
+        raise InputError(f"{name} has no column {wanted} that says which texts are a pair; its other columns: {known}")
+    numbers: dict[Any, int] = {}
+    found = []
+    for row in rows:
+        value = row.others.get(column)
+        found.append(replace(row, pair=None if value is None else numbers.setdefault(value, len(numbers))))
+    return found
 
 
 def _labels(values: Sequence[Any], name: str) -> list[int]:

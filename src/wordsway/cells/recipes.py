@@ -9,12 +9,14 @@ from typing import Any, get_args, get_origin, get_type_hints
 from wordsway.cells.base import Cell
 from wordsway.cells.learning import FlipCell
 from wordsway.cells.models import AttentionCell, LayersCell, PromptsCell
+from wordsway.cells.pairs import PairsCell
 from wordsway.cells.sensitivity import SensitivityCell
 from wordsway.cells.states import StatesCell
 from wordsway.cells.training import TrainingCell
 from wordsway.datasets import check_source
 from wordsway.encoders.load import locate
 from wordsway.maps.own_maps import is_own, revision_of_map
+from wordsway.pair_texts import GENERATED
 from wordsway.pretrained import heads
 
 # Raised whenever a change of the code changes what a cell gives, so that old results are not taken for new ones.
@@ -28,6 +30,7 @@ KINDS: dict[str, type[Cell]] = {
     "prompts": PromptsCell,
     "states": StatesCell,
     "training": TrainingCell,
+    "pairs": PairsCell,
 }
 
 
@@ -59,7 +62,7 @@ def revision_of(cell: Cell) -> str:
     if isinstance(phi, str) and is_own(phi):
         parts.append(revision_of_map(phi))
     data = getattr(cell, "data", None)
-    if isinstance(data, str):
+    if isinstance(data, str) and data != GENERATED:
         check_source(data)
         path = Path(data).expanduser()
         if path.is_file():

@@ -116,7 +116,7 @@ def measure(
             _refuse_with_model(taken, raw, layer, activation, temperature)
             check_output(output)
             moves = {"joint": joint, "special": special, "random_draws": draws, "seed": seed, "budget": evaluations}
-            choose = lambda tokens: _chosen(tokens, word, token)  # noqa: E731
+            pick = lambda tokens: _chosen(tokens, word, token)  # noqa: E731
             where = at or At.embeddings
             return measure_model(
                 the_text(given, None),
@@ -126,7 +126,7 @@ def measure(
                 radius,
                 max_tokens,
                 device,
-                choose,
+                pick,
                 moves,
                 as_json,
                 out,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.cells.sensitivity import SYNTHETIC
 from wordsway.drawing import GREY, plain
-from wordsway.figures import curves, flips, models, states, training
+from wordsway.figures import curves, flips, models, pairs, states, training
 from wordsway.figures.common import Arrays, Frame, Picture, Scene
 from wordsway.figures.flips import draw_flips
 from wordsway.study import Study
@@ -26,6 +26,7 @@ PICTURES: dict[str, Picture] = {
     "prompts": models.ANSWERS,
     "states": states.PICTURE,
     "training": training.PICTURE,
+    "pairs": pairs.PICTURE,
 }
 
 
@@ -74,6 +75,8 @@ def _settings(study: Study) -> str:
         parts.append("trials: " + ", ".join(f"{name} {count}" for name, count in trials.items()))
     if trials and any(panel.measure == "sensitivity" for panel in panels):
         parts.append("bands: one standard deviation")
+    if trials and any(panel.measure == "pairs" for panel in panels):
+        parts.append("bars: 95% intervals over trials")
     return "; ".join(parts)
 
 
