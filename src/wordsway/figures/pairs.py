@@ -61,10 +61,8 @@ def _curves(axes: "Axes", panel: Panel, rows: Sequence[Row], value: Callable[[Ro
         shifted = [n * aside for n in places]
         low = [0.0 if each.low is None else each.value - each.low for each in found]
         high = [0.0 if each.high is None else each.high - each.value for each in found]
-        parts = [(name, value) for name, value in zip(series, names, strict=True) if value is not None]
-        label = ", ".join(
-            _NAMES.get(str(value), str(value)) if name == "map" else f"{name}={value}" for name, value in parts
-        )
+        parts = [(name, str(value)) for name, value in zip(series, names, strict=True) if value is not None]
+        label = ", ".join(_NAMES.get(value, value) if name == "map" else f"{name}={value}" for name, value in parts)
         axes.errorbar(shifted, [each.value for each in found], yerr=[low, high], color=colour, marker=marker,
                       markersize=4.5, linewidth=1.4, elinewidth=0.9, capsize=2, label=plain(label) or None)  # fmt: skip
     axes.set_xscale("log", base=2)
