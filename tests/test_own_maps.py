@@ -113,7 +113,7 @@ def test_every_way_of_batches_is_the_same() -> None:
         torch.testing.assert_close(value, values[0])
 
     def awkward(x: torch.Tensor) -> torch.Tensor:
-        return x * (2.0 if float(x.sum()) > 0 else 1.0)  # which vmap cannot do
+        return x * (2.0 if float(x.detach().sum()) > 0 else 1.0)  # which vmap cannot do
 
     phi = FromCallable(awkward)
     assert phi.view(X, [0]).base_norm > 0 and phi.config()["batch"] == "loop"

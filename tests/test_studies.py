@@ -135,7 +135,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         ('map = ["rf", "raf"]', 'map = "rnn"', 5, "rnn"),
         ("d = 16", 'd = 16\ntoken = "verb"', 8, "token='verb' is not known"),
         ("d = 16", "d = 16\ntoken = 7", 8, "token 7 is out of range"),
-        ("d = 16", "d = 16\ndepth = 3", 8, "depth is for drf, which is not among the maps"),
+        ("d = 16", "d = 16\ndepth = 3", 8, "depth is for drf, transformer, which is not among the maps"),
         ("n = [4, 8]", 'n = [4, 300]\nencoder = "minilm"\npadding = "published"', 6, "n=300 is more than the 256"),
         ("d = 16", "d = 16\nradius = -1.0", 8, "radius must be a positive number"),
         ("d = 16", 'd = 16\nmeasure = "mood"', 8, "measure='mood' is not known"),
