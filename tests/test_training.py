@@ -177,17 +177,16 @@ class _Texts(torch.utils.data.Dataset[Any]):
         return self.rows[index]
 
 
-def a_trainer(folder: Path, callbacks: Any, model: Any = None) -> Any:
+def a_trainer(folder: Path, callbacks: Any, **options: Any) -> Any:
     from transformers import Trainer, TrainingArguments
 
     arguments = TrainingArguments(
         output_dir=str(folder), max_steps=6, eval_strategy="steps", eval_steps=2, logging_steps=3,
         save_strategy="steps", save_steps=2, per_device_train_batch_size=4, learning_rate=1e-2,
         report_to=[], use_cpu=True, seed=5,
-        disable_tqdm=True, dataloader_pin_memory=False,
+        disable_tqdm=True, dataloader_pin_memory=False, **options,
     )  # fmt: skip
-    model = model or tiny("bert", "classifier")
-    data = _Texts(8)
+    model, data = tiny("bert", "classifier"), _Texts(8)
     return Trainer(
         model, arguments, train_dataset=data, eval_dataset=data, processing_class=tokenizer(), callbacks=callbacks
     )
@@ -214,7 +213,7 @@ def test_the_trainer_logs_it_and_trains_as_without_it(tmp_path: Path, recorder: 
 
     plain = a_trainer(tmp_path / "plain", [])
     plain.train()
-    trainer = a_trainer(tmp_path / "probed", [recorder])
+    trainer = a_trainer(tmp_path / "probed", [recorder], metric_for_best_model="word_sensitivity")
     callback = ws.WordSensitivityCallback(TEXTS, output="logits", **PROBE).attach(trainer)
     trainer.train()
     for (name, left), right in zip(plain.model.state_dict().items(), trainer.model.state_dict().values(), strict=True):
@@ -226,6 +225,7 @@ def test_the_trainer_logs_it_and_trains_as_without_it(tmp_path: Path, recorder: 
         assert [entry["step"] for entry in entries] == [0, 2, 4, 6]
         assert [e["eval_word_sensitivity_2"] for e in entries] == [e["word_sensitivity_2"] for e in callback.history]
     assert len({entry["word_sensitivity"] for entry in callback.history}) == 4
+    assert trainer.state.best_metric == max(entry["word_sensitivity"] for entry in callback.history[1:])
     for step in (2, 4, 6):  # asked again of the weights that were saved then
         saved = BertForSequenceClassification.from_pretrained(tmp_path / "probed" / f"checkpoint-{step}")
         later = ws.probe_sensitivity(saved, tokenizer(), TEXTS, output="logits", **PROBE)

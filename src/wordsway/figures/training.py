@@ -11,11 +11,11 @@ from wordsway.study import Panel
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_REGIMES = {  # name: colour, marker
-    "plain": ("#222222", "*"),
-    "penalty": (COLOURS[0], "v"),
-    "bonus": (COLOURS[1], "^"),
-    "noise": (COLOURS[2], "s"),
+_REGIMES = {  # name: colour, marker, where its strengths are written (points from the marker)
+    "plain": ("#222222", "*", (0, 0)),
+    "penalty": (COLOURS[0], "v", (5, -11)),
+    "bonus": (COLOURS[1], "^", (5, 5)),
+    "noise": (COLOURS[2], "s", (-13, 6)),
 }
 _ACCURACIES = {  # column: label, colour, marker
     "review_accuracy": ("other texts", COLOURS[2], "s"),
@@ -74,10 +74,10 @@ def _draw_control(scene: Scene) -> None:
         axes.set_xlabel("word sensitivity at the end")
         axes.set_title(title, loc="left", fontsize=9)
         axes.set_ylim(0.35, 1.05)
-        axes.set_xlim(left=0)
+        axes.set_xlim(left=-0.07 * axes.get_xlim()[1])
         _plain_frame(axes)
     left.set_ylabel("accuracy, held out")
-    left.legend(frameon=False, fontsize=8, loc="lower right")
+    right.legend(frameon=False, fontsize=8, loc="center", title="mean, 95% interval; strength", title_fontsize=8)
     scene.place.suptitle(scene.title, x=0.02, ha="left", fontsize=10)
 
 
@@ -85,7 +85,7 @@ def _points(axes: "Axes", rows: Sequence[Row], column: str) -> None:
     """One regime: its strengths in order, joined by a thin line, each named."""
     if not rows:
         return
-    colour, marker = _REGIMES[rows[0]["regime"]]
+    colour, marker, away = _REGIMES[rows[0]["regime"]]
     strengths = sorted({row["strength"] for row in rows})
     means = []
     for strength in strengths:
@@ -98,10 +98,11 @@ def _points(axes: "Axes", rows: Sequence[Row], column: str) -> None:
             axes.plot([x.low, x.high], [y.value] * 2, color=colour, linewidth=0.9, alpha=0.7)
             axes.plot([x.value] * 2, [y.low, y.high], color=colour, linewidth=0.9, alpha=0.7)
         if strength:
-            axes.annotate(f"{strength:g}", means[-1], xytext=(4, 4), textcoords="offset points", fontsize=7.5,
+            axes.annotate(f"{strength:g}", means[-1], xytext=away, textcoords="offset points", fontsize=7.5,
                           color=colour)  # fmt: skip
     axes.plot(*zip(*means, strict=True), color=colour, marker=marker, markersize=10 if marker == "*" else 6,
-              linewidth=0.8, linestyle=(0, (4, 2)), label=rows[0]["regime"], zorder=3)  # fmt: skip
+              linewidth=0.8, linestyle=(0, (4, 2)), label=rows[0]["regime"],
+              zorder=5 if marker == "*" else 3)  # fmt: skip
 
 
 def _plain_frame(axes: "Axes") -> None:
