@@ -231,6 +231,7 @@ FIELDS = st.fixed_dictionaries(
 OTHERS: dict[str, Any] = {
     "measure": "flips", "map": "other", "n": 51, "d": 51, "depth": 9, "temperature": 0.25, "radius": 4.0,
     "encoder": "mpnet", "data": "sample", "layer": 3, "padding": "published", "at_least": 77, "token": "word",
+    "center": True, "correlation": 0.5, "structure": "ar1", "tokens_at_once": 2, "choose": "random", "ball": "shared",
     "certificate": "neither", "budget": "quick", "keep_delta": True, "trial": 6, "seed": 2**41,
 }  # fmt: skip
 

@@ -59,7 +59,7 @@ def _draw_curves(axes: "Axes", panel: Panel, rows: Sequence[Row]) -> None:
         axes.set_xticks(ticks, [str(tick) for tick in ticks])
         axes.minorticks_off()
     elif len(ticks) <= 8:
-        close = [a for a, b in pairwise(ticks) if b - a < 0.05 * (ticks[-1] - ticks[0])]
+        close = [a for a, b in pairwise(ticks) if b - a < 0.07 * (ticks[-1] - ticks[0])]
         axes.set_xticks([tick for tick in ticks if tick not in close])
     axes.set_xlabel(_NAMES.get(x, x))
     axes.set_ylabel("word sensitivity S")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wordsway.drawing import plain
+from wordsway.drawing import GREY, plain
 from wordsway.estimates import mean_interval
 from wordsway.figures.common import COLOURS, FAR, MARKERS, TOP, Frame, Picture, Row, Scene, short
 from wordsway.study import Panel
@@ -36,10 +36,11 @@ def _draw_knob(scene: Scene) -> None:
             trials: dict[int, list[Row]] = {}
             for row in mine:
                 trials.setdefault(row["trial"], []).append(row)
-            x, y = (
+            x, y, bound = (
                 mean_interval([math.fsum(row[column] for row in part) / len(part) for part in trials.values()])
-                for column in ("lower", "err")
+                for column in ("lower", "err", "bound")
             )
+            axes.plot(x.value, bound.value, marker="_", markersize=11, color=GREY, zorder=2)
             bars = [[e.value - (e.value if e.low is None else e.low), (e.value if e.high is None else e.high) - e.value]
                     for e in (x, y)]  # fmt: skip
             colour, marker = _style(name)
@@ -48,15 +49,13 @@ def _draw_knob(scene: Scene) -> None:
             texts.append((x.value, y.value, str(k + 1)))
         for px, py, text in texts:
             axes.annotate(text, (px, py), xytext=(4, 4), textcoords="offset points", fontsize=8)
-        gammas = [row["gamma"] for row in rows if row["training"] == training]
-        axes.axhline((2 - math.fsum(gammas) / len(gammas)) ** 2, color="black", linewidth=0.9, linestyle=":")
         axes.set_title(plain(f"{scene.title}, {_TRAININGS[training]}"), loc="left", fontsize=10)
         axes.set_xlabel("word sensitivity S (at least)")
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
         axes.grid(True, color="#dddddd", linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
-    grid[0][0].set_ylabel("Err that was reached; dotted: (2 - mean gamma)\u00b2")
+    grid[0][0].set_ylabel("Err that was reached; grey: (2 - gamma)\u00b2")
     legend = [f"{k + 1} {name}" for k, name in enumerate(maps)]
     handles = [grid[0][0].scatter([], [], color=colour, marker=marker) for colour, marker in map(_style, maps)]
     scene.place.legend(handles, [plain(text) for text in legend], loc="outside right center", frameon=False, fontsize=8)
