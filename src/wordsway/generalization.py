@@ -127,7 +127,11 @@ class Generalization:
         self.phi.check(texts[0])
         self.device, self.dtype = find_device(device), find_dtype(dtype)
         began = time.perf_counter()
-        require(16.0 * texts.numel(), f"the features of {len(texts)} texts", "use fewer or shorter texts")
+        require(
+            8.0 * (1 + self.phi.copies) * texts.numel(),
+            f"the features of {len(texts)} texts",
+            "use fewer or shorter texts",
+        )
         place = torch.device("cpu") if self.phi.remembers else precise(self.device)
         features = self.phi.features(texts.to(place))
         if not bool(torch.isfinite(features).all()):

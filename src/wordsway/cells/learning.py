@@ -9,7 +9,7 @@ from wordsway.cells.base import PROCESS, WITH_MODEL, Cell, Outcome
 from wordsway.cells.sensitivity import SYNTHETIC, check_text_source
 from wordsway.errors import InputError, RankWarning, SpanError
 from wordsway.generalization import TRAININGS, Flip, Generalization
-from wordsway.maps.named import base_name, check_name, named_map
+from wordsway.maps.named import base_name, check_name, copies, named_map
 from wordsway.objectives import AIMS
 from wordsway.seeds import stream
 from wordsway.sensitivity import word_sensitivity
@@ -133,7 +133,7 @@ class FlipCell(Cell):
 
     def memory(self) -> float:
         base = PROCESS if self.encoder == SYNTHETIC else WITH_MODEL
-        texts = 8.0 * (self.train_size + 1) * self.n * (self.d or 768)
+        texts = 8.0 * (self.train_size + 1) * self.n * (self.d or 768) * copies(self.map)
         return base + (13.0 if base_name(self.map) in ("rf", "drf") else 5.0) * texts + 24.0 * self.train_size**2
 
     def seconds(self) -> float:

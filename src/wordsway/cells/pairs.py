@@ -13,7 +13,7 @@ from wordsway.cells.base import WITH_MODEL, Cell, Outcome
 from wordsway.cells.sensitivity import SYNTHETIC
 from wordsway.encoders.encode import encode
 from wordsway.errors import InputError, TextWarning
-from wordsway.maps.named import NAMES, named_map, named_recipe
+from wordsway.maps.named import base_name, check_name, named_map
 from wordsway.memory import require
 from wordsway.pair_texts import GENERATED, POSITIONS, draw_pairs, given_pairs, material, parted
 from wordsway.pairwise import Told, compare_features, relative_change, shuffled, swapped, tell_apart
@@ -23,7 +23,7 @@ from wordsway.tokens import Tokens, check_size
 
 # Beside the random maps: the model's last hidden states, their mean, and the mean of the embedding layer's rows.
 STATES, POOLED, MEAN = "states", "pooled", "mean"
-MAPS = (*NAMES, MEAN, STATES, POOLED)
+_OF_THE_MODEL = (MEAN, STATES, POOLED)
 _SIDES = ("both", "one")
 
 
@@ -64,10 +64,11 @@ class PairsCell(Cell):
             check_size(self.d, "d")
         for name in ("trial", "seed"):
             check_size(getattr(self, name), name, least=0)
-        if self.map not in MAPS:
-            raise InputError(f"map={self.map!r} is not known; use one of: {', '.join(MAPS)}")
-        if self.map in NAMES:
-            named_recipe(self.map, depth=self.depth)
+        if self.map not in _OF_THE_MODEL:
+            try:
+                check_name(self.map, depth=self.depth)
+            except InputError as error:
+                raise InputError(f"{error} (or one of: {', '.join(_OF_THE_MODEL)})") from None
         elif self.depth is not None:
             raise InputError(f"depth={self.depth} has no meaning for map={self.map!r}; it belongs to drf")
         if self.position not in POSITIONS:
@@ -104,14 +105,14 @@ class PairsCell(Cell):
 
     def memory(self) -> float:
         d = self.d or (384 if self.encoder == "minilm" else 768)
-        return WITH_MODEL + (12.0 if self.map in ("rf", "drf") else 3.5) * 8.0 * self._count() * self.n * d
+        return WITH_MODEL + (12.0 if base_name(self.map) in ("rf", "drf") else 3.5) * 8.0 * self._count() * self.n * d
 
     def seconds(self) -> float:
         d, tokens = self.d or 384, self._count() * self.n
         if self.map in (STATES, POOLED):
             return 1.0 + 5e-4 * tokens
-        kernel = 2.5e-10 * tokens * d * self._count() if self.map in ("rf", "drf") else 0.0
-        mixing = 1.5e-10 * tokens * d * (d + 2 * self.n) if self.map in ("raf", "relu-raf") else 0.0
+        kernel = 2.5e-10 * tokens * d * self._count() if base_name(self.map) in ("rf", "drf") else 0.0
+        mixing = 1.5e-10 * tokens * d * (d + 2 * self.n) if base_name(self.map) in ("raf", "relu-raf") else 0.0
         return 0.5 + 3e-5 * tokens + 1e-8 * tokens * d + kernel + mixing
 
     def _count(self) -> int:

@@ -75,6 +75,7 @@ class FeatureMap(ABC):
 
     n: int | None  # the context length it is made for; None for any
     d: int | None
+    copies: int = 1  # about how many features there are for each number of a text
 
     @property
     def remembers(self) -> bool:

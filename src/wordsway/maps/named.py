@@ -64,6 +64,12 @@ def base_name(name: str) -> str:
     return name.split(":", 1)[0]
 
 
+def copies(name: str) -> int:
+    """How many times as many features as numbers of a text a map has, about: one for each head."""
+    recipe = None if is_own(name) else named_recipe(name)
+    return recipe.heads if isinstance(recipe, RandomAttention) else 1
+
+
 def split_names(text: str) -> tuple[str, ...]:
     """Names by commas; options of a name have commas too, but are no names of maps."""
     found: list[str] = []

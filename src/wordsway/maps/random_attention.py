@@ -115,7 +115,7 @@ class Attention(FeatureMap):
         seed: int | None,
         factors: tuple[Float[Tensor, "h d r"], Float[Tensor, "h d r"]] | None = None,
     ) -> None:
-        self.recipe, self.Ws, self.factors = recipe, Ws, factors
+        self.recipe, self.Ws, self.factors, self.copies = recipe, Ws, factors, len(Ws)
         self.n, self.d, self.seed = n, Ws.shape[-1], seed
         self.score = None if recipe.score == LINEAR else scores.find(recipe.score)
         self.sight = Sight(recipe.causal, recipe.window)
