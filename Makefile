@@ -25,11 +25,14 @@ $(REAL): $(READY)
 run: $(READY)
 	$(BIN)/wordsway reproduce --scale laptop --out runs/laptop
 
+# Two processes of one thread each: faster than one of two, and a file's tests share the models that they load.
+PYTEST := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
+
 test: lint types $(REAL)
-	$(BIN)/python -m pytest -q
+	$(PYTEST)
 
 quick: $(REAL)
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(PYTEST) -m "not slow"
 
 lint: $(READY)
 	$(BIN)/ruff check .
