@@ -1,6 +1,7 @@
 """Maps by name with options, and maps of one's own: in Python, in curves, in studies, on the command line."""
 
 import json
+import math
 import os
 import sys
 from collections.abc import Iterator
@@ -68,7 +69,8 @@ def test_names_with_options() -> None:
     for name, message in [
         ("raff", "not known; use one of: rf, drf, raf, relu-raf, transformer"),
         ("raf:head=2", "option 'head', which is not known; use: score, temperature, heads"),
-        ("raf:heads=two", "heads must be a number, got 'two'"),
+        ("raf:heads=two", "heads must be a whole number, got 'two'"),
+        ("raf:", "no options after the colon"),
         ("raf:causal=yes", "causal is true or false"),
         ("raf:heads=2,heads=3", "twice"),
         ("relu-raf:score=softmax", "not known"),
@@ -119,15 +121,35 @@ def test_every_way_of_batches_is_the_same() -> None:
     assert phi.view(X, [0]).base_norm > 0 and phi.config()["batch"] == "loop"
 
 
+def test_functions_that_hold_tensors_and_scalars() -> None:
+    """A function may do one precision only, as its own tensors have one."""
+    X = ws.synthetic_tokens(4, 6, seed=1)
+    for dtype in (torch.float32, torch.float64):
+        W = torch.randn(6, 6, dtype=dtype, generator=torch.Generator().manual_seed(0))
+        r = ws.word_sensitivity(lambda x, W=W: torch.tanh(x @ W), X, 0, random_draws=3)
+        assert r.lower > 0 and r.checked == f"plain map, {str(dtype).removeprefix('torch.')}"
+    r = ws.word_sensitivity(lambda x: x.square().sum(), X, 0, random_draws=3)
+    assert r.lower == pytest.approx(((math.sqrt(6) * 2) ** 2 - 6) / 24, rel=1e-4)
+
+
 def test_what_cannot_be_measured() -> None:
     X = ws.synthetic_tokens(4, 6, seed=1)
     dropout = torch.nn.Sequential(torch.nn.Linear(6, 6), torch.nn.Dropout(0.5))
     for phi, message in [
-        (dropout, r"gives two answers to one text; is it in training mode\?"),
+        (dropout, r"in training mode, with dropout or batch statistics; call \.eval"),
+        (torch.nn.BatchNorm1d(6), "in training mode"),
+        (lambda x: torch.nn.functional.dropout(x), r"gives two answers to one text; is it in training mode\?"),
         (lambda x: x.detach() * 2, "not differentiable"),
-        (lambda x: x / 0, "NaN or infinite"),
-        (lambda x: [x], "must give a tensor of real numbers"),
-        (lambda x: x.argmax(1), "must give a tensor of real numbers"),
+        (lambda x: x / 0, "NaN or infinite for this text"),
+        (lambda x: x * torch.sqrt(1 - 2 * ((x - X.to(x)).norm() > 1).to(x)), "NaN or infinite where a token is moved"),
+        (lambda x: [x], "must give a dense tensor of real numbers, got list"),
+        (lambda x: x.argmax(1), r"got a torch\.strided tensor of torch\.int64"),
+        (lambda x: x.to_sparse(), r"got a torch\.sparse_coo tensor"),
+        (lambda x: x[:0], "gives no features"),
+        (lambda x: x.mul_(2), "writes into the text"),
+        (lambda x: x[x[:, 0] > X[:, 0].min().to(x)], "as many for all"),
+        (lambda x: x.view(1, 2, 3), r"fails on a text of shape \(4, 6\): .*; if it takes a batch"),
+        (torch.nn.Conv2d(1, 1, 9), "fails on a text"),
     ]:
         with pytest.raises(ws.InputError, match=message):
             ws.word_sensitivity(phi, X, 0)  # pyright: ignore[reportArgumentType]
@@ -135,13 +157,13 @@ def test_what_cannot_be_measured() -> None:
         FromCallable(torch.sin, batch="fast")
     with pytest.raises(ws.InputError, match="made for n=3"):
         ws.word_sensitivity(FromCallable(torch.sin, n=3), X, 0)
-    with pytest.raises(ws.InputError, match="gave 1 results for 2 texts"):
+    with pytest.raises(ws.InputError, match=r"gave features of shape \(1, 4, 6\) for 2 texts"):
         FromCallable(lambda x: x.sum(0, keepdim=True), batch="whole").features(torch.stack([X, X]))
 
 
 def test_own_maps_need_leave(module: str) -> None:
     plan = CurvePlan((f"{module}:make",), (4, 6), (8,), 2)
-    with pytest.raises(ws.InputError, match=f"{module} is not allowed yet: --own {module}"):
+    with pytest.raises(ws.InputError, match=f"if {module} is code of your own, it is not allowed yet: --own {module}"):
         ws.named_map(f"{module}:make", 4, 8)
     with pytest.raises(ws.InputError, match="no module 'nowhere_at_all'"):
         ws.allow_maps("nowhere_at_all")
@@ -150,6 +172,8 @@ def test_own_maps_need_leave(module: str) -> None:
     ws.allow_maps(module)
     with pytest.raises(ws.InputError, match="no function 'nothing'"):
         ws.named_map(f"{module}:nothing", 4, 8)
+    with pytest.raises(ws.InputError, match=r"fails when called with n=4, d=7, seed=0: .*divisible"):
+        ws.named_map(f"{module}:make", 4, 7)
     points = ws.curve(plan).points
     assert [p.n for p in points] == [4, 6] and all(p.mean > 0 and p.theory is None for p in points)
 
@@ -169,6 +193,10 @@ def test_own_maps_in_studies(module: str, tmp_path: Path) -> None:
     changed = runner.invoke(app, [*call, "--own", module])
     other = json.loads(changed.stdout)["rows"]
     assert [a["lower"] == b["lower"] for a, b in zip(rows, other, strict=True)] == [True, True, False, False]
+    os.environ.pop(VARIABLE)
+    for command in (["status", "out"], ["export", "out"], ["compare", "out", "out"]):
+        read = runner.invoke(app, command)
+        assert read.exit_code == 0, (command, read.stderr)  # to read results takes nobody's leave
     missing = runner.invoke(app, [*call, "--own", "nowhere_at_all"])
     assert missing.exit_code == 2 and "no module" in missing.stderr
 

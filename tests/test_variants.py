@@ -115,6 +115,7 @@ def test_certificates_hold(recipe: ws.RandomAttention) -> None:
     n, d = 12, 24
     X = ws.synthetic_tokens(n, d, seed=1)
     phi = recipe.sample(d=d, seed=2)
+    assert ws.word_sensitivity(phi, X, budget="quick", certificate=False, random_draws=0).lower > 0  # side by side
     for token in (0, 5, n - 1):
         bound = certify(phi.view(X, [token]), math.sqrt(d))
         found = ws.word_sensitivity(phi, X, token, budget="thorough", certificate=False, random_draws=0).lower
@@ -152,6 +153,7 @@ def test_what_makes_no_sense() -> None:
         ({"rank": 0}, "rank must be"),
         ({"window": 0}, "window must be"),
         ({"score": "linear", "causal": True}, "no causal"),
+        ({"causal": "yes"}, "causal must be true or false"),
         ({"score": "linear", "temperature": 2.0}, "no temperature"),
     ]:
         with pytest.raises(ws.InputError, match=message):

@@ -53,11 +53,11 @@ class Several:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The tokens, by which rule, and how the rule would move them (None where it has no idea)."""
+    """The tokens, by which rule, and moves of them that the rule knows (None where it has no idea)."""
 
     tokens: tuple[int, ...]
     by: str
-    start: Float[Tensor, "m d"] | None = None
+    starts: Float[Tensor, "s m d"] | None = None
 
 
 def choose_tokens(
@@ -73,7 +73,7 @@ def choose_tokens(
 ) -> Chosen:
     """`alone` measures what each candidate does by itself: its sensitivity and its delta (1, d)."""
     by = several.by or ("random" if phi.remembers else "greedy")
-    if several.count == len(candidates):
+    if several.count == len(candidates) > 1:
         return Chosen(tuple(candidates), "given")
     if by == "random":
         order = torch.randperm(len(candidates), generator=generator(seed, "tokens_at_once")).tolist()
@@ -88,7 +88,7 @@ def choose_tokens(
     view = phi.view(text, candidates, dtype=dtype, device=device)
     delta = torch.zeros(len(candidates), text.shape[1], dtype=view.dtype, device=view.device)
     delta[best] = known[best][1][0].to(delta)
-    taken = [best]
+    alone_delta, taken = delta.clone(), [best]
     for _ in range(several.count - 1):
         free = delta.clone().requires_grad_(True)
         (gradient,) = torch.autograd.grad(view.sq_norm(free), free)
@@ -99,4 +99,5 @@ def choose_tokens(
         delta[best] = gradient[best] * (radii[candidates[best]] / size if size > 0 else 0.0)
         taken.append(best)
     order = sorted(taken)
-    return Chosen(tuple(candidates[k] for k in order), by, delta[order].to("cpu", torch.float64))
+    starts = torch.stack([delta[order], alone_delta[order]]).to("cpu", torch.float64)
+    return Chosen(tuple(candidates[k] for k in order), by, starts)

@@ -66,6 +66,7 @@ def minimal_pairs(
     `encoder`, special ones included, and the deciding word, one token, is among the first n: crop them to n, as
     `encode(texts, max_tokens=n)` does. The deciding sentence is at the "start", or anywhere ("random")."""
     check_size(count, "count")
+    check_size(seed, "seed", least=0)
     drawn = draw_pairs(count, n, encoder, position, material(encoder), (seed, "minimal_pairs"))
     texts, labels, spans = [], [], []
     for pair in drawn:

@@ -18,6 +18,7 @@ _STYLES = {
     "raf": ("#D55E00", "s"),
     "relu-raf": ("#009E73", "^"),
 }
+_OTHERS = (("#CC79A7", "D"), ("#E69F00", "P"), ("#000000", "*"), ("#999999", "X"))  # in their order, for other maps
 _NAMES = {"rf": "RF", "drf": "deep RF", "raf": "RAF (softmax)", "relu-raf": "ReLU-RAF"}
 _LINES = ("-", "--", ":", "-.")
 
@@ -32,9 +33,11 @@ def plot_curve(curve: Curve) -> "Figure":
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     widths = list(curve.plan.d)
+    others = [name for name in curve.plan.maps if name not in _STYLES]
+    styles = {**_STYLES, **{name: _OTHERS[k % len(_OTHERS)] for k, name in enumerate(others)}}
     for fit in curve.fits:
         points = [point for point in curve.points if (point.map, point.d) == (fit.map, fit.d)]
-        _draw(axes, points, fit, _LINES[widths.index(fit.d) % len(_LINES)])
+        _draw(axes, points, fit, styles[fit.map], _LINES[widths.index(fit.d) % len(_LINES)])
     axes.set_xscale("log")
     axes.set_yscale("log")
     lengths = sorted(curve.plan.n)
@@ -55,9 +58,9 @@ def plot_curve(curve: Curve) -> "Figure":
     return figure
 
 
-def _draw(axes: "Axes", points: list[Point], fit: Fit, line: str) -> None:
+def _draw(axes: "Axes", points: list[Point], fit: Fit, style: tuple[str, str], line: str) -> None:
     points = sorted(points, key=lambda point: point.n)
-    colour, marker = _STYLES.get(fit.map, ("#444444", "o"))
+    colour, marker = style
     n, mean = [p.n for p in points], [p.mean for p in points]
     label = f"{_NAMES.get(fit.map, fit.map)}, d={fit.d}"
     if fit.exponent is not None:

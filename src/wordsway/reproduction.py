@@ -43,8 +43,11 @@ def known_studies(names: Sequence[str], scale: str, **options: Any) -> tuple[lis
         study, narrow = narrowed(study.with_panels(panels))
         notes += narrow
         found.append(study)
-    if problems and not any(panel.skip is None for study in found for panel in study.panels):
-        raise InputError(f"{problems[0]} (--encoder mpnet, minilm or synthetic may be at hand)")
+    if not any(panel.skip is None for study in found for panel in study.panels):
+        if problems:
+            hint = "" if options.get("data") else " (--encoder mpnet, minilm or synthetic may be at hand)"
+            raise InputError(f"{problems[0]}{hint}")
+        raise InputError(f"there is nothing to run: {'; '.join(notes)}")
     return found, notes
 
 

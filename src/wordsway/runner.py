@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 from wordsway.engines import Engine, make_engine
 from wordsway.errors import InputError
 from wordsway.execution import Report
+from wordsway.maps.own_maps import check_allowed, is_own
 from wordsway.store import Store
 from wordsway.study import Job, Study
 from wordsway.tables import Table, read_table
@@ -135,6 +136,9 @@ def run(
 def work(store: Store, studies: Sequence[Study], engine: Engine, retry_failed: bool, watcher: Watcher) -> None:
     """Carry out what is pending and keep it."""
     plan = make_plan(store, studies, retry_failed)
+    for name in dict.fromkeys(getattr(job.cell, "map", "") for job in plan.pending):
+        if is_own(name):
+            check_allowed(name)  # now, not in every cell
     watcher.begin(plan, engine)
     if not plan.pending:
         return

@@ -1,5 +1,6 @@
 """The public functions: how far can one token move the features of a text?"""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -94,8 +95,7 @@ def word_sensitivity(
         candidates = [move[0] for move in moves]
 
         def alone() -> list[tuple[float, Tensor]]:
-            quick = "quick" if budget is None or isinstance(budget, str) else budget
-            singles = _Job(phi, text, radii, seed, quick, False, 0, dtype, device, moves)
+            singles = _Job(phi, text, radii, seed, budget, False, 0, dtype, device, moves)
             found = {
                 k: one for part in singles.groups() for k, one in zip(part, singles.measure(part, {}), strict=True)
             }
@@ -103,7 +103,7 @@ def word_sensitivity(
 
         chosen = choose_tokens(several, phi, text, candidates, radii, seed, dtype, device, alone)
         moves = (chosen.tokens,)
-    job = _Job(*common, moves, several, chosen.start if chosen else None)
+    job = _Job(*common, moves, several, chosen.starts if chosen else None)
     measured: dict[int, tuple[TokenSensitivity, Tensor, Tensor]] = {}
     for group in job.groups():
         known = {moves[k]: found[1] for k, found in measured.items()}
@@ -173,7 +173,7 @@ class _Job:
     device: torch.device
     moves: tuple[tuple[int, ...], ...]
     several: Several | None = None
-    start: Float[Tensor, "m d"] | None = None  # where a search of several tokens begins
+    starts: Float[Tensor, "s m d"] | None = None  # moves of several tokens that are known beforehand
 
     def reach(self, position: int) -> float:
         return max(self.radii[k] for k in self.moves[position])
@@ -222,6 +222,9 @@ class _Job:
             allowed = self.region(position, shape)
             delta = allowed.project(best.delta.to("cpu", torch.float64) * factor)
             lower = self.relative_change(view, delta)
+            for known_move in () if self.starts is None else allowed.project(self.starts):
+                reached = self.relative_change(view, known_move)
+                lower, delta = (reached, known_move) if reached > lower else (lower, delta)
             bound = certify(view, allowed.reach) if self.certificate else Certificate(None, 0.0, "not asked for")
             entry = TokenSensitivity(
                 view.tokens[0],
@@ -237,8 +240,8 @@ class _Job:
 
     def guesses(self, positions: list[int], known: dict[tuple[int, ...], Tensor]) -> Tensor | None:
         """Where to begin when several tokens move together: with what each does alone, and with all of that at once."""
-        if self.start is not None:
-            return self.start[None, None]
+        if self.starts is not None:
+            return self.starts[None]
         m = len(self.moves[positions[0]])
         if m == 1 or not all((token,) in known for k in positions for token in self.moves[k]):
             return None
@@ -281,9 +284,13 @@ class _Job:
         """What a search found, evaluated once more."""
         if self.how.startswith("plain"):
             after = self.phi(moved(self.text, view.tokens, delta))
-            return float((after - self.base).norm() / self.base.norm())
-        dtype = torch.float64 if self.how.endswith(" float64") else view.dtype
-        return float(view.change(delta.to(view.device, dtype)).double().norm()) / view.base_norm
+            found = float((after - self.base).norm() / self.base.norm())
+        else:
+            dtype = torch.float64 if self.how.endswith(" float64") else view.dtype
+            found = float(view.change(delta.to(view.device, dtype)).double().norm()) / view.base_norm
+        if not math.isfinite(found):
+            raise InputError("phi gives features that are NaN or infinite where a token is moved within its ball")
+        return found
 
     def random_changes(self, view: View, position: int) -> Float[Tensor, " draws"]:
         """The relative changes under this token's part of the random deltas."""
@@ -293,4 +300,7 @@ class _Job:
         size = max(1, _BATCH_BYTES // view.bytes_per_evaluation)
         with torch.no_grad():
             parts = [view.sq_norm(part).to("cpu", torch.float64) for part in deltas.split(size)] if draws else []
-        return torch.cat([*parts, torch.empty(0, dtype=torch.float64)]).sqrt() / view.base_norm
+        found = torch.cat([*parts, torch.empty(0, dtype=torch.float64)]).sqrt() / view.base_norm
+        if not bool(torch.isfinite(found).all()):
+            raise InputError("phi gives features that are NaN or infinite where a token is moved within its ball")
+        return found

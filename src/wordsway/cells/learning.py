@@ -74,7 +74,7 @@ class FlipCell(Cell):
                 raise InputError(f"a penalty must be a number of at least 0, got {penalty!r}")
         if "penalized" in self.objectives and not self.penalties:
             raise InputError("penalties is empty, but the objective penalized needs at least one")
-        check_name(self.map, depth=self.depth)
+        check_name(self.map, self.d or (384 if self.encoder == SYNTHETIC else None), depth=self.depth)
         check_text_source(self.padding, self.layer, self.token, self.n)
 
     def settle(self) -> "FlipCell":

@@ -66,7 +66,7 @@ class PairsCell(Cell):
             check_size(getattr(self, name), name, least=0)
         if self.map not in _OF_THE_MODEL:
             try:
-                check_name(self.map, depth=self.depth)
+                check_name(self.map, self.d, depth=self.depth)
             except InputError as error:
                 raise InputError(f"{error} (or one of: {', '.join(_OF_THE_MODEL)})") from None
         elif self.depth is not None:

@@ -74,7 +74,8 @@ class SensitivityCell(Cell):
         for name in ("layer", "trial", "seed"):
             check_size(getattr(self, name), name, least=0)
         check_budget(self.budget)
-        check_name(self.map, depth=self.depth, temperature=self.temperature)
+        width = self.d or (384 if self.encoder == SYNTHETIC else None)
+        check_name(self.map, width, depth=self.depth, temperature=self.temperature)
         if not 0 < self.radius < math.inf:
             raise InputError(f"radius must be a positive number, in units of sqrt(d), got {self.radius!r}")
         check_text_source(self.padding, self.layer, self.token, self.n)

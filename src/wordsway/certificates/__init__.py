@@ -30,7 +30,7 @@ def certify(view: View, radius: float) -> Certificate:
         return certify_features(view, radius)
     if view.terrain == "deep":
         return Certificate(None, 0.0, "no certificate is known for a deep model")
-    return Certificate(None, 0.0, f"no certificate is known for {type(view).__name__}")
+    return Certificate(None, 0.0, "no certificate is known for this map")
 
 
 def _all_heads(view: HeadsView, radius: float) -> Certificate:

@@ -87,7 +87,8 @@ def _show_curve(result: "Curve") -> None:
     console = Console()
     table = Table(box=None, padding=(0, 1))
     for heading in ("map", "d", "n", "S at least", "sd", "at most", "random", "predicted"):
-        table.add_column(heading, no_wrap=True, justify="left" if heading == "map" else "right")
+        name = heading == "map"  # which may have options
+        table.add_column(heading, no_wrap=not name, overflow="fold", justify="left" if name else "right")
     for p in result.points:
         numbers = [number(value) for value in (p.mean, p.sd, p.upper, p.random, p.theory)]
         table.add_row(p.map, str(p.d), str(p.n), *numbers)

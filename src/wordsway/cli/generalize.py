@@ -152,7 +152,7 @@ def _show(result: "Flips") -> None:
     )
     for heading in headings:
         left = heading in ("map", "training", "objective")
-        table.add_column(heading, no_wrap=True, justify="left" if left else "right")
+        table.add_column(heading, no_wrap=heading != "map", overflow="fold", justify="left" if left else "right")
     for g in result.groups:
         objective = g.objective if g.penalty is None else f"{g.objective} {g.penalty:g}"
         width = (str(g.d),) if several else ()

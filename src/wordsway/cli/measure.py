@@ -169,7 +169,8 @@ def measure(
             if out is not None:
                 compared.save(out)
             return print(json.dumps(compared.to_dict(), allow_nan=False)) if as_json else show.substitution(compared)
-        chosen = _chosen(X if given is not None else None, word, token)
+        every = "all" if tokens_at_once is not None and token is None and word is None else token
+        chosen = _chosen(X if given is not None else None, word, every)
         with progress_bar(not as_json) as update:
             result = word_sensitivity(
                 phi,

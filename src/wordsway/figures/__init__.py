@@ -73,6 +73,8 @@ def _settings(study: Study) -> str:
         parts.append(f"{next(iter(trials.values()))} trials")
     elif trials:
         parts.append("trials: " + ", ".join(f"{name} {count}" for name, count in trials.items()))
+    if trials and any(panel.values.get("sensitivity") for panel in panels):
+        parts.append("crosses: 95% intervals")
     if trials and any(panel.measure == "sensitivity" for panel in panels):
         parts.append("bands: one standard deviation")
     if trials and any(panel.measure == "pairs" for panel in panels):

@@ -53,13 +53,14 @@ class Picture:
 
 
 def short_maps(names: Sequence[str]) -> dict[str, str]:
-    """Maps' names without the options that all of them have."""
+    """Maps' names without what all of them have in common."""
     parts = {name: name.partition(":")[2].split(",") for name in names}
     shared = set.intersection(*(set(each) for each in parts.values())) if len(parts) > 1 else set()
+    one_base = len({name.partition(":")[0] for name in names}) == 1 and len(parts) > 1
     found = {}
     for name, options in parts.items():
         left = ",".join(option for option in options if option not in shared)
-        found[name] = name.partition(":")[0] + (f":{left}" if left else "")
+        found[name] = left if one_base and left else name.partition(":")[0] + (f":{left}" if left else "")
     return found if len(set(found.values())) == len(found) else {name: name for name in names}
 
 

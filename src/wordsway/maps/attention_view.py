@@ -200,7 +200,9 @@ class AttentionView(CaptureView):
         own = self._unit(self.text.X[list(self.tokens)])
         pull = self._unit(queries.sum(0))
         found = [pull, pull + own]
-        found += [2 * self._unit(queries[: len(queries) >> k].sum(0)) + own for k in range(1, 16) if len(queries) >> k]
+        # As many for every token, so that they can be searched side by side, though fewer rows may see some of them.
+        parts = [max(1, len(queries) >> k) for k in range(1, 16) if int(self.stay.sum()) >> k]
+        found += [2 * self._unit(queries[:part].sum(0)) + own for part in parts]
         for away in (self._unit(v) for v in self._away()):
             found += [away, away + own, away + pull, away + own + pull]
         return self.text.cast(torch.stack([*found, 2 * pull + own, own]))

@@ -51,12 +51,14 @@ def named_map(
     return recipe.sample(d=d, n=n, seed=seed)
 
 
-def check_name(name: str, **options: Any) -> None:
-    """Raise an InputError unless there is such a map with such options; one of your own is not made."""
+def check_name(name: str, d: int | None = None, **options: Any) -> None:
+    """Raise an InputError unless there is such a map with such options (for texts of d coordinates, where that is
+    known); one of your own is not made."""
     if is_own(name):
-        _no_options(name, **options)
-    else:
-        named_recipe(name, **options)
+        return _no_options(name, **options)
+    recipe = named_recipe(name, **options)
+    if d is not None and not isinstance(recipe, RandomFeatures):
+        recipe.check_width(d)
 
 
 def base_name(name: str) -> str:
@@ -89,6 +91,8 @@ def named_recipe(name: str, *, depth: int | None = None, activation: str = "relu
             f"map={name!r} is not known; use one of: {', '.join(NAMES)}, with options as in raf:heads=4,causal, or a "
             "map of your own as module:function"
         )
+    if name.endswith(":"):
+        raise InputError(f"map={name!r} has no options after the colon; leave it out")
     make, fixed = _RECIPES[base]
     options = {**fixed, **_options(name, text, make, fixed)}
     for key, value, unless in (
@@ -137,7 +141,8 @@ def _value(name: str, key: str, text: str, hint: Any) -> Any:
     try:
         return float(text) if hint is float else int(text)
     except ValueError:
-        raise InputError(f"map={name!r}: {key} must be a number, got {text!r}") from None
+        kind = "a number" if hint is float else "a whole number"
+        raise InputError(f"map={name!r}: {key} must be {kind}, got {text!r}") from None
 
 
 def _no_options(name: str, depth: int | None = None, activation: str = "relu", temperature: float = 1.0) -> None:

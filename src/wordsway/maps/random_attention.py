@@ -49,11 +49,17 @@ class RandomAttention:
         if not (isinstance(self.temperature, int | float) and 0 < self.temperature < math.inf):
             raise InputError(f"temperature must be a positive number, got {self.temperature!r}")
         check_size(self.heads, "heads")
+        if not isinstance(self.causal, bool):
+            raise InputError(f"causal must be true or false, got {self.causal!r}")
         for name in ("rank", "window"):
             if getattr(self, name) is not None:
                 check_size(getattr(self, name), name)
         if self.score == LINEAR and (self.temperature != 1.0 or self.causal or self.window is not None):
-            raise InputError("linear attention has no temperature, and is here for whole texts: no causal, no window")
+            raise InputError("score='linear' takes no temperature, no causal and no window: it is here for whole texts")
+
+    def check_width(self, d: int) -> None:
+        """Raise an InputError unless texts may have d coordinates."""
+        self.rank_for(d)
 
     def rank_for(self, d: int) -> int | None:
         """The rank of each head's W; None for a full Gaussian one."""

@@ -49,15 +49,19 @@ class RandomTransformer:
         check_size(self.depth, "depth")
         check_size(self.heads, "heads")
         check_size(self.mlp_ratio, "mlp_ratio", least=0)
+        for name in ("residual", "causal"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} must be true or false, got {getattr(self, name)!r}")
         for name, known in (("norm", NORMS), ("position", POSITIONS), ("score", scores.NAMES)):
             if getattr(self, name) not in known:
                 raise InputError(f"{name}={getattr(self, name)!r} is not known; use one of: {', '.join(known)}")
         if not (isinstance(self.temperature, int | float) and 0 < self.temperature < math.inf):
             raise InputError(f"temperature must be a positive number, got {self.temperature!r}")
         if self.d is not None:
-            self._check_width(check_size(self.d, "d"))
+            self.check_width(check_size(self.d, "d"))
 
-    def _check_width(self, d: int) -> None:
+    def check_width(self, d: int) -> None:
+        """Raise an InputError unless texts may have d coordinates."""
         if d % self.heads:
             raise InputError(f"heads={self.heads} does not divide d={d}")
         if self.position == "rope" and d // self.heads % 2:
@@ -73,7 +77,7 @@ class RandomTransformer:
         d = self.d if d is None else check_size(d, "d")
         if d is None:
             raise InputError("d is missing: give it to the recipe or to sample(d=...)")
-        self._check_width(d)
+        self.check_width(d)
         check_size(seed, "seed", least=0)
         if n is not None:
             check_size(n, "n")

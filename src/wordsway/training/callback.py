@@ -6,7 +6,8 @@ from typing import Any
 
 from wordsway.encoders.load import require_transformers
 from wordsway.errors import InputError
-from wordsway.training.probe import ProbeReport, check_probes, probe_sensitivity
+from wordsway.search.ascent import check_budget
+from wordsway.training.probe import ProbeReport, check_probes, check_radius, probe_sensitivity
 
 require_transformers()
 
@@ -41,6 +42,8 @@ class WordSensitivityCallback(TrainerCallback):
         max_tokens: int | None = None,
     ) -> None:
         self.texts = check_probes(texts, words)
+        check_budget(budget)
+        check_radius(radius)
         self.tokenizer, self.at_start = tokenizer, at_start
         self.options: dict[str, Any] = {"output": output, "words": words, "radius": radius, "budget": budget}
         self.options |= {"random_draws": random_draws, "seed": seed, "max_tokens": max_tokens}
@@ -50,6 +53,8 @@ class WordSensitivityCallback(TrainerCallback):
 
     def attach(self, trainer: Any) -> "WordSensitivityCallback":
         """Add it to a trainer, whose log it then uses."""
+        if not hasattr(trainer, "callback_handler"):
+            raise InputError(f"attach takes a Trainer of the transformers library, got {type(trainer).__name__}")
         if not any(callback is self for callback in trainer.callback_handler.callbacks):
             trainer.add_callback(self)
         self.trainer = trainer

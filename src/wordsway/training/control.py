@@ -81,6 +81,8 @@ class Batch:
 
     def __init__(self, live: Any, inputs: Mapping[str, Any], output: str) -> None:
         self.live, self.output = live, output
+        if not isinstance(inputs, Mapping):
+            raise InputError(f"inputs must be what the tokenizer made of the texts, got {type(inputs).__name__}")
         kept = {name: value for name, value in inputs.items() if name not in ("labels", "label", "label_ids")}
         ids = kept.get("input_ids")
         if not isinstance(ids, Tensor) or ids.dim() != 2:

@@ -99,8 +99,7 @@ def probe_sensitivity(
     listed = check_probes(texts, words)
     check_budget(budget)
     check_size(random_draws, "random_draws")
-    if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 < radius < math.inf:
-        raise InputError(f"radius must be a positive number, in norms of the word, got {radius!r}")
+    check_radius(radius)
     live = unwrapped(model)
     began = time.perf_counter()
     with borrowed(live):
@@ -126,8 +125,15 @@ def probe_sensitivity(
     return ProbeReport(tuple(found), output, float(radius), budget, seed, time.perf_counter() - began)
 
 
-def check_probes(texts: str | Sequence[str], words: str | Sequence[str | int]) -> list[str]:
+def check_radius(radius: Any) -> None:
+    if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 < radius < math.inf:
+        raise InputError(f"radius must be a positive number, in norms of the word, got {radius!r}")
+
+
+def check_probes(texts: Any, words: Any) -> list[str]:
     """The texts as a list, with a word for each of them or "all"."""
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        raise InputError(f"texts must be a text or a list of them, got {texts!r}")
     listed = [texts] if isinstance(texts, str) else list(texts)
     if not listed:
         raise InputError("texts is empty; give at least one text to probe")
