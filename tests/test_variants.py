@@ -12,7 +12,7 @@ from test_views import assert_equal_views, token_sets
 from wordsway.certificates import certify
 from wordsway.maps.base import PlainView
 from wordsway.maps.random_attention import Attention
-from wordsway.maps.scores import find
+from wordsway.maps.scores import NAMES, PooledScore, find
 
 VARIANTS = [
     ws.RandomAttention("relu2"),
@@ -89,6 +89,19 @@ def test_variants_equal_their_definition(recipe: ws.RandomAttention, n: int, rng
         assert isinstance(view, PlainView) != phi.structured
         plain = PlainView(lambda x: torch.stack([phi(t).flatten() for t in x]), X, tokens, torch.float64, "cpu")
         assert_equal_views(view, plain, rng)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_of_weights(name: str, rng: torch.Generator) -> None:
+    """By finite differences; for scores by hand, also through `pull_back`."""
+    logits = (2 * torch.randn(4, 7, generator=rng, dtype=torch.float64)).requires_grad_(True)
+    score = find(name)
+    assert torch.autograd.gradcheck(score.normalize, (logits,))
+    if isinstance(score, PooledScore):
+        gradient = torch.randn(4, 7, generator=rng, dtype=torch.float64)
+        weights = score.normalize(logits)
+        (wanted,) = torch.autograd.grad((weights * gradient).sum(), logits)
+        torch.testing.assert_close(score.pull_back(logits.detach(), weights.detach(), gradient), wanted)
 
 
 @pytest.mark.parametrize("recipe", [v for v in VARIANTS if "max'" not in str(v)], ids=str)

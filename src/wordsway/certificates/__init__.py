@@ -28,7 +28,7 @@ def certify(view: View, radius: float) -> Certificate:
         return _all_heads(view, radius)
     if isinstance(view, FeatureView):
         return certify_features(view, radius)
-    if view.terrain == "deep":
+    if view.terrain in ("layered", "deep"):
         return Certificate(None, 0.0, "no certificate is known for a deep model")
     return Certificate(None, 0.0, "no certificate is known for this map")
 

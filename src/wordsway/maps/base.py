@@ -33,8 +33,8 @@ class View(ABC):
     device: torch.device
     base_norm: float  # norm(phi(X)), from float64
     sphere_is_enough: bool = False  # proven: over a ball, the largest change is found on its sphere
-    terrain: Literal["smooth", "rugged", "kinked", "deep"] = (
-        "rugged"  # one maximum or two; many; on ridges; a network's
+    terrain: Literal["smooth", "rugged", "kinked", "layered", "deep"] = (
+        "rugged"  # one maximum or two; many; on ridges; a random network's; a trained one's
     )
 
     costly: bool = False  # every evaluation is one of the whole map

@@ -24,7 +24,7 @@ _BATCH_BYTES = 2**27
 class TransformerView(View):
     """One text through all layers, as far as it can change."""
 
-    terrain = "deep"
+    terrain = "layered"
 
     def __init__(
         self,
