@@ -84,7 +84,7 @@ def word_sensitivity(
         check_size(budget, "budget", least=FEWEST)
 
     common = (phi, text, radii, seed, budget, certificate, random_draws, dtype, device)
-    several, chosen = None, None
+    several, chosen, spent = None, None, 0
     if tokens_at_once is None:
         if choose is not None or ball != "each":
             raise InputError("choose= and ball= are about tokens that move together; say how many with tokens_at_once=")
@@ -95,11 +95,15 @@ def word_sensitivity(
         candidates = [move[0] for move in moves]
 
         def alone() -> list[tuple[float, Tensor]]:
-            singles = _Job(phi, text, radii, seed, budget, False, 0, dtype, device, moves)
-            found = {
-                k: one for part in singles.groups() for k, one in zip(part, singles.measure(part, {}), strict=True)
-            }
-            return [(found[k][0].lower, found[k][1]) for k in range(len(moves))]
+            nonlocal spent
+            singles, found = _Job(phi, text, radii, seed, budget, False, 0, dtype, device, moves), {}
+            for part in singles.groups():
+                for k, (entry, delta, _) in zip(part, singles.measure(part, {}), strict=True):
+                    found[k] = (entry.lower, delta)
+                    spent += entry.evaluations
+                    if progress:
+                        progress(len(found), len(moves) + 1)
+            return [found[k] for k in range(len(moves))]
 
         chosen = choose_tokens(several, phi, text, candidates, radii, seed, dtype, device, alone)
         moves = (chosen.tokens,)
@@ -128,7 +132,7 @@ def word_sensitivity(
         radius=table[top].radius,
         per_token=tuple(table),
         random=summarize(torch.cat(changes)) if random_draws else None,
-        evaluations=sum(entry.evaluations for entry in table),
+        evaluations=spent + sum(entry.evaluations for entry in table),
         checked=job.how,
         map=phi.config(),
         n=n,
