@@ -48,6 +48,43 @@ class WordSensitivity:
 
 
 @dataclass(frozen=True)
+class RealWord:
+    """A word of the vocabulary in the place of another: what that changes, and how far it moves the word, in radii.
+    `flips` and `prediction` are there for a classifier."""
+
+    text: str
+    change: float
+    size: float | None = None
+    prediction: str | None = None
+    flips: bool | None = None
+
+
+@dataclass(frozen=True)
+class WordExplanation:
+    """What the move that was found does, for one word.
+
+    `attention_before` and `attention_after` have a number for each token of the text: the weight that it gives the
+    word, in the first layer, averaged over heads (None where a map has no attention weights; 0 where it sees nothing).
+    `layers` is the relative change of every hidden state, 0 first. `replacements` are the real words that change the
+    features most among those tried; `tried` says which these were.
+    """
+
+    word: int
+    tokens: tuple[int, ...]
+    attention_before: tuple[float, ...] | None
+    attention_after: tuple[float, ...] | None
+    layers: tuple[float, ...] | None
+    replacements: tuple[RealWord, ...]
+    tried: str
+
+    @staticmethod
+    def of(values: dict[str, Any]) -> "WordExplanation":
+        lists = {k: tuple(v) for k, v in values.items() if isinstance(v, list) and k != "replacements"}
+        words = tuple(RealWord(**each) for each in values["replacements"])
+        return WordExplanation(**{**values, **lists, "replacements": words})
+
+
+@dataclass(frozen=True)
 class RandomChange:
     """The average case: relative change under deltas that are uniform on the sphere of the same radius, or under random
     words of a vocabulary."""
@@ -66,7 +103,8 @@ class Sensitivity:
     `token` and `delta` are where `lower` is attained (`tokens`, and a delta with a row for each, where several move
     together); `checked` says how `lower` was evaluated in the end. `words` and `text` are there for an encoded text:
     `text` says what it was, its tokens and what encoded it. `together` is there where several tokens moved at once: how
-    they were chosen, and whether each had a ball of its own.
+    they were chosen, and whether each had a ball of its own. `deltas` are the moves found for `per_token` (in
+    memory only, not in a file), `explained` what they do to some words (`ws.explain`), `made` how it was made.
     """
 
     lower: float
@@ -90,6 +128,9 @@ class Sensitivity:
     words: tuple[WordSensitivity, ...] | None = None
     together: dict[str, str] | None = None
     text: dict[str, Any] | None = None
+    deltas: tuple[Tensor, ...] = ()
+    explained: tuple[WordExplanation, ...] | None = None
+    made: dict[str, Any] | None = None
 
     def __repr__(self) -> str:
         upper = "-" if self.upper is None else f"{self.upper:.4f}"
@@ -109,6 +150,8 @@ class Sensitivity:
         values["per_token"] = [asdict(token) for token in self.per_token]
         values["words"] = None if self.words is None else [asdict(word) for word in self.words]
         values["random"] = None if self.random is None else asdict(self.random)
+        values["explained"] = None if self.explained is None else [asdict(each) for each in self.explained]
+        del values["deltas"]
         return {"format": FORMAT, **values}
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -140,6 +183,8 @@ def load_result(path: str | os.PathLike[str]) -> Sensitivity:
                 for word in values["words"]
             )
         values["random"] = None if values["random"] is None else RandomChange(**values["random"])
+        if values.get("explained") is not None:
+            values["explained"] = tuple(WordExplanation.of(each) for each in values["explained"])
         return Sensitivity(**values)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{os.fspath(path)!r} is a damaged result: {error}") from None

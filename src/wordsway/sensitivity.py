@@ -26,6 +26,7 @@ from wordsway.tokens import Tokens, as_text, check_size
 from wordsway.words import describe, moves_of, radii_of, rank_words
 
 _BATCH_BYTES = 2**28  # what a batch of random deltas may need at once
+_WATCHED = 4  # searches side by side when someone waits for each: few, so that they come one after the other
 
 
 def word_sensitivity(
@@ -46,6 +47,7 @@ def word_sensitivity(
     device: torch.device | str = "cpu",
     dtype: torch.dtype | str = torch.float32,
     progress: Callable[[int, int], None] | None = None,
+    each: Callable[[TokenSensitivity], None] | None = None,
 ) -> Sensitivity:
     """The largest relative change norm(phi(X^i(delta)) - phi(X)) / norm(phi(X)) over norm(delta) <= radius.
 
@@ -55,7 +57,8 @@ def word_sensitivity(
     that a token's search may use, or "quick", "default" or "thorough"; more can only help. The search runs in `dtype`
     on `device`; what it found is evaluated again in float64 (a pre-trained model: in its own precision).
     `certificate=False` and `random_draws=0` leave out the upper bound and the average case. `progress` is called with
-    (searches done, searches in all).
+    (searches done, searches in all), `each` with the bounds of every move as soon as they are known; what either
+    raises ends the measurement.
 
     When X is an encoded text (`Tokens`), "all" means the tokens of its words, and `special=True` the others too; the
     result has `words`. A word's sensitivity is that of its best token; with `joint=True`, all of its tokens move
@@ -109,10 +112,12 @@ def word_sensitivity(
         moves = (chosen.tokens,)
     job = _Job(*common, moves, several, chosen.starts if chosen else None)
     measured: dict[int, tuple[TokenSensitivity, Tensor, Tensor]] = {}
-    for group in job.groups():
+    for group in job.groups(_WATCHED if each else None):
         known = {moves[k]: found[1] for k, found in measured.items()}
         for position, found in zip(group, job.measure(group, known), strict=True):
             measured[position] = found
+            if each:
+                each(found[0])
             if progress:
                 progress(len(measured), len(moves))
     table, deltas, changes = map(list, zip(*(measured[k] for k in range(len(moves))), strict=True))
@@ -141,6 +146,7 @@ def word_sensitivity(
         seconds=time.perf_counter() - began,
         version=__version__,
         tokens=table[top].tokens,
+        deltas=tuple(deltas),
         together=None if several is None or chosen is None else {"by": chosen.by, "ball": several.ball},
         words=None if encoded is None or several is not None else rank_words(encoded, table),
         text=None if encoded is None else describe(encoded),
@@ -195,7 +201,7 @@ class _Job:
             raise ZeroError("phi(X) is zero, so a change relative to it is not defined")
         return view
 
-    def groups(self) -> Iterator[list[int]]:
+    def groups(self, most: int | None = None) -> Iterator[list[int]]:
         """Positions to search side by side; they move equally many tokens."""
         n, d = self.text.shape
         by_size: dict[int, list[int]] = {}
@@ -203,6 +209,7 @@ class _Job:
             by_size.setdefault(len(move), []).append(position)
         for m, positions in by_size.items():
             size = self.phi.side_by_side(n, d, m)
+            size = size if most is None else min(size, most)
             for start in range(0, len(positions), size):
                 yield positions[start : start + size]
 
