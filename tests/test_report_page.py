@@ -105,6 +105,7 @@ def test_by_keyboard_alone(page: Pages, address: str, result: ws.Sensitivity) ->
     assert tab.evaluate(focused) == "0"
     tab.keyboard.press("ArrowRight")
     assert tab.evaluate(focused) == "1"
+    assert tab.eval_on_selector_all('.word[tabindex="0"]', "all => all.map(e => e.dataset.word)") == ["1"]
     tab.keyboard.press("Enter")
     assert tab.locator(".detail h3").inner_text().startswith("food (rank")
     tab.keyboard.press("Escape")
