@@ -1,7 +1,7 @@
 """A real browser for tests that look at pages: Debian's chromium, driven by Playwright.
 
-`page` is a factory: page(width=390, height=844, dark=True) opens an empty page of that size. Afterwards a test's pages are
-checked: nothing was asked of any other machine, and nothing was complained about in the console. Where
+`page` is a factory: page(width=390, height=844, dark=True) opens an empty page of that size. Afterwards a test's pages
+are checked: nothing was asked of any other machine, and nothing was complained about in the console. Where
 WORDSWAY_BROWSER is set, no browser is a failure; without it such tests are skipped.
 """
 
@@ -13,7 +13,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-_QUIET = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+_QUIET = (
+    "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update "
+    "--disable-sync"
+)
 _HERE = {"127.0.0.1", "localhost", ""}  # the last one is a file's, or a data: address
 Pages = Callable[..., Any]
 

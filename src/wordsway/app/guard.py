@@ -34,6 +34,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+_HANG_UP = {"Connection": "close"}  # what is still to come of a request is not read
 
 
 class Guard:
@@ -58,7 +59,7 @@ class Guard:
 
         refusal = self.refusal(scope["method"], Headers(scope=scope))
         if refusal is not None:
-            return await JSONResponse({"message": refusal[1]}, refusal[0])(scope, receive, with_headers)
+            return await JSONResponse({"message": refusal[1]}, refusal[0], _HANG_UP)(scope, receive, with_headers)
         await self.app(scope, receive, with_headers)
 
     def refusal(self, method: str, headers: Headers) -> tuple[int, str] | None:
@@ -86,9 +87,9 @@ async def read_json(request: Request) -> Any:
             async for part in request.stream():
                 content += part
                 if len(content) > MOST_BYTES:
-                    raise HTTPException(413, f"a request may have at most {MOST_BYTES:,} bytes")
+                    raise HTTPException(413, f"a request may have at most {MOST_BYTES:,} bytes", _HANG_UP)
         return json.loads(content)
     except TimeoutError:
-        raise HTTPException(408, "the request took too long to arrive") from None
+        raise HTTPException(408, "the request took too long to arrive", _HANG_UP) from None
     except (ValueError, RecursionError):
         raise HTTPException(400, "this is not JSON") from None

@@ -45,7 +45,7 @@ class Worker:
     def __init__(self, most_waiting: int = MOST_WAITING) -> None:
         self.most_waiting, self.closing = most_waiting, False
         self._waiting: deque[Job] = deque()
-        self._running: Job | None = None
+        self.running: Job | None = None
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._loop, name="wordsway-worker", daemon=True)
         self._thread.start()
@@ -64,7 +64,12 @@ class Worker:
         with self._changed:
             if job not in self._waiting:
                 return 0
-            return self._waiting.index(job) + (self._running is not None)
+            return self._waiting.index(job) + (self.running is not None)
+
+    @property
+    def busy(self) -> bool:
+        with self._changed:
+            return self.running is not None or bool(self._waiting)
 
     def cancel(self, job: Job) -> None:
         job.cancelled = True
@@ -78,7 +83,7 @@ class Worker:
         """End everything; False where the thread has not ended by then."""
         with self._changed:
             self.closing = True
-            for job in (*self._waiting, *([self._running] if self._running else [])):
+            for job in (*self._waiting, *([self.running] if self.running else [])):
                 job.cancelled = True
             self._waiting.clear()
             self._changed.notify()
@@ -92,7 +97,7 @@ class Worker:
                     self._changed.wait()
                 if self.closing:
                     return
-                job = self._running = self._waiting.popleft()
+                job = self.running = self._waiting.popleft()
             try:
                 job.check()
                 job.work(job)
@@ -105,5 +110,5 @@ class Worker:
                 job.say("error", message=f"this went wrong: {type(error).__name__}: {one_line(error)}")
             finally:
                 with self._changed:
-                    self._running = None
+                    self.running = None
                 job.ended = True

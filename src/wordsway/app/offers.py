@@ -44,7 +44,7 @@ def _models(place: Path, named: bool = False) -> Iterator[Offer]:
     if place.is_file() and place.suffix == ".gguf":
         yield Offer(str(place.resolve()), place.stem)
     elif place.is_dir():
-        for folder in (place, *sorted(place.glob("*/")), *sorted(place.glob("*/*/"))):
+        for folder in sorted([place, *place.glob("*/"), *place.glob("*/*/")]):
             first = folder.relative_to(place).parts[:1]
             if (folder / "config.json").is_file() and any(folder.glob("*.safetensors")):
                 name = first[0] if named and first and first[0] in HUB_NAMES else None

@@ -25,9 +25,9 @@ _PATIENCE = 3  # seconds that a job has to end in
 
 def serve(offers: Mapping[str, Offer], port: int | None = None, open_browser: bool = True) -> None:
     """Run until Ctrl-C or SIGTERM. `port` 0 takes any that is free."""
-    listener = _listen(port)
+    listener = listen(port)
     worker = Worker()
-    server = _Server(listener.getsockname()[1], offers, worker, open_browser)
+    server = PageServer(listener.getsockname()[1], offers, worker, open_browser)
     try:
         server.run(sockets=[listener])
     finally:
@@ -39,7 +39,9 @@ def serve(offers: Mapping[str, Offer], port: int | None = None, open_browser: bo
             os._exit(128 + signal.SIGINT)
 
 
-class _Server(uvicorn.Server):
+class PageServer(uvicorn.Server):
+    """One start of the page, with a secret of its own."""
+
     def __init__(self, port: int, offers: Mapping[str, Offer], worker: Worker, open_browser: bool) -> None:
         self.worker, self.address, self.open_browser = worker, f"http://{HOST}:{port}/", open_browser
         app = make_app(offers, worker, port, secrets.token_urlsafe(32))
@@ -69,7 +71,8 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def _listen(port: int | None) -> socket.socket:
+def listen(port: int | None) -> socket.socket:
+    """A socket on this machine's own address; no other machine can reach it."""
     reason = ""
     for number in range(PORT, PORT + _TRIES) if port is None else [port]:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
