@@ -38,16 +38,22 @@ def browser() -> Iterator[Any]:
 def page(browser: Any) -> Iterator[Pages]:
     contexts, asked, complaints = [], [], []
 
-    def make(width: int = 1280, height: int = 900, dark: bool = False, **options: Any) -> Any:
+    def make(
+        width: int = 1280, height: int = 900, dark: bool = False, forgive: str | None = None, **options: Any
+    ) -> Any:
         scheme = "dark" if dark else "light"
         size = {"width": width, "height": height}
         context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce", **options)
         contexts.append(context)
         made = context.new_page()
         made.on("request", lambda request: asked.append(request.url))
-        made.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+        made.on("console", lambda said: hear(said.text, forgive) if said.type in ("error", "warning") else None)
         made.on("pageerror", lambda error: complaints.append(str(error)))
         return made
+
+    def hear(complaint: str, forgive: str | None) -> None:
+        if forgive is None or forgive not in complaint:
+            complaints.append(complaint)
 
     yield make
     for context in contexts:
