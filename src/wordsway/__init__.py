@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from wordsway.encoders.synthetic import SyntheticEncoder
     from wordsway.encoders.vocabulary import random_words
     from wordsway.errors import InputError, RankWarning, TextWarning, TooLargeError
+    from wordsway.explanations import explain
     from wordsway.flips import FlipPlan, Flips, generalize
     from wordsway.generalization import Flip, Generalization
     from wordsway.layer_profiles import LayerProfile, layer_profile
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from wordsway.pretrained.map import PretrainedMap
     from wordsway.prompts import PromptChange, compare_prompts
     from wordsway.replacements import Substitutions, substitutions
-    from wordsway.result import Sensitivity, load_result
+    from wordsway.result import Sensitivity, WordExplanation, load_result
     from wordsway.runner import run
     from wordsway.sensitivity import change, word_sensitivity
     from wordsway.study import Panel, Study
@@ -78,6 +79,7 @@ _HOMES = {
     "TooLargeError": "errors",
     "View": "maps.base",
     "allow_maps": "maps.own_maps",
+    "WordExplanation": "result",
     "WordSensitivityCallback": "training.callback",
     "attention_maps": "attentions",
     "certify": "certificates",
@@ -86,6 +88,7 @@ _HOMES = {
     "curve": "curves",
     "embedding_noise": "training.control",
     "encode": "encoders.encode",
+    "explain": "explanations",
     "find_study": "study_files",
     "generalize": "flips",
     "labelled_tokens": "tasks",
@@ -138,6 +141,7 @@ __all__ = [
     "Tokens",
     "TooLargeError",
     "View",
+    "WordExplanation",
     "WordSensitivityCallback",
     "allow_maps",
     "attention_maps",
@@ -147,6 +151,7 @@ __all__ = [
     "curve",
     "embedding_noise",
     "encode",
+    "explain",
     "find_study",
     "generalize",
     "labelled_tokens",

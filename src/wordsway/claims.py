@@ -217,7 +217,7 @@ def _estimate(claim: Claim, group: Sequence[Row], partners: Sequence[Row]) -> Es
     if not known:
         return None
     if claim.statistic == "exponent":
-        return _exponent([(row["trial"], row[claim.over], value) for row, value in known])
+        return exponent_over_trials([(row["trial"], row[claim.over], value) for row, value in known])
     if claim.statistic == "mean":
         return _over_trials(known)
     if claim.statistic == "share":
@@ -255,7 +255,7 @@ def _over_trials(known: Sequence[tuple[Row, float]]) -> Estimate:
     return mean_interval([math.fsum(part) / len(part) for part in trials.values()])
 
 
-def _exponent(known: Sequence[tuple[Any, float, float]]) -> Estimate | None:
+def exponent_over_trials(known: Sequence[tuple[Any, float, float]]) -> Estimate | None:
     """The mean of the trials' slopes; of a single trial, its slope with the interval of the fit."""
     slopes = []
     for trial in dict.fromkeys(trial for trial, _, _ in known):

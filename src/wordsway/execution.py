@@ -1,8 +1,5 @@
 """Carry out one cell, anywhere: on one thread, with its time and peak memory, its error if it fails."""
 
-import os
-import platform
-import sys
 import time
 import traceback
 import warnings
@@ -10,9 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,6 +15,7 @@ from wordsway import __version__
 from wordsway.cells.base import Outcome
 from wordsway.cells.recipes import RESULT_VERSION, cell_of, revision_of
 from wordsway.errors import InputError, TextWarning, one_line
+from wordsway.provenance import machine, peak_bytes, reset_peak, versions
 
 
 @dataclass(frozen=True)
@@ -42,7 +37,7 @@ def execute(recipe: dict[str, Any], revision: str, result_version: int) -> Repor
     """Measure a cell. Every error becomes part of the report: one cell that fails must not stop the others."""
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="milliseconds")
     outcome = error = trace = None
-    _reset_peak()
+    reset_peak()
     with _one_thread():
         try:
             _check_same(recipe, revision, result_version)
@@ -52,7 +47,7 @@ def execute(recipe: dict[str, Any], revision: str, result_version: int) -> Repor
         except Exception as problem:
             kind = "" if isinstance(problem, InputError) else f"{type(problem).__name__}: "
             error, trace = kind + one_line(problem), traceback.format_exc()
-    return Report(outcome, error, trace, started, time.perf_counter() - began, _peak(), 1, machine(), versions())
+    return Report(outcome, error, trace, started, time.perf_counter() - began, peak_bytes(), 1, machine(), versions())
 
 
 def lost(error: str) -> Report:
@@ -83,52 +78,3 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _reset_peak() -> None:
-    """Begin anew with the process's peak memory, where the system lets us."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass
-
-
-def _peak() -> int:
-    """Peak resident memory since the last reset or, where there is none, since the process began."""
-    try:
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        pass
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        import psutil
-
-        return int(psutil.Process().memory_info().rss)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-@lru_cache(maxsize=1)
-def machine() -> str:
-    return f"{platform.node()} {platform.system()} {platform.machine()} {_processor()} {os.cpu_count()} cores"
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown processor"
-
-
-@lru_cache(maxsize=1)
-def versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "wordsway": __version__}
-    for name in ("torch", "numpy", "scipy", "transformers"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found

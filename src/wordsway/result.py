@@ -167,11 +167,16 @@ def load_result(path: str | os.PathLike[str]) -> Sensitivity:
         raise InputError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{os.fspath(path)!r} is not JSON: {error}") from None
+    return from_values(values, repr(os.fspath(path)))
+
+
+def from_values(values: Any, name: str) -> Sensitivity:
+    """A measurement from its JSON values; `name` is how an error calls them."""
     found = values.get("format") if isinstance(values, dict) else None
     if found != FORMAT:
-        raise InputError(f"{os.fspath(path)!r} is not a saved sensitivity: its format is {found!r}, not {FORMAT!r}")
+        raise InputError(f"{name} is not a saved sensitivity: its format is {found!r}, not {FORMAT!r}")
     try:
-        del values["format"]
+        values = {key: value for key, value in values.items() if key != "format"}
         values["delta"] = torch.tensor(values["delta"], dtype=torch.float64)
         values["tokens"] = tuple(values["tokens"])
         values["per_token"] = tuple(
@@ -187,7 +192,7 @@ def load_result(path: str | os.PathLike[str]) -> Sensitivity:
             values["explained"] = tuple(WordExplanation.of(each) for each in values["explained"])
         return Sensitivity(**values)
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{os.fspath(path)!r} is a damaged result: {error}") from None
+        raise InputError(f"{name} is a damaged result: {error}") from None
 
 
 def summarize(changes: Tensor) -> RandomChange:

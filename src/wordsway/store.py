@@ -134,6 +134,15 @@ class Store:
                 ],
             )  # fmt: skip
 
+    def remember(self, name: str, value: str) -> None:
+        """A fact about the run as a whole, as the command that was given last."""
+        with _explained(self.folder), self._db:
+            self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+    def fact(self, name: str) -> str | None:
+        found = self._db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return None if found is None else found[0]
+
     def studies(self) -> list[Study]:
         """The plan: the last one of every study, in the order in which they first came."""
         found: dict[str, Study] = {}
@@ -200,6 +209,10 @@ class Store:
         from safetensors.torch import load_file
 
         return load_file(self.folder / name)
+
+
+def has_run(folder: Path) -> bool:
+    return (folder / _FILE).is_file()
 
 
 def _connect(file: Path, write: bool) -> sqlite3.Connection:

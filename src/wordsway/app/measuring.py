@@ -53,7 +53,9 @@ def measure(question: Question, kept: Kept) -> Callable[[Job], None]:
     """The work of a job that answers a question."""
 
     def work(job: Job) -> None:
-        from wordsway.app.fragments import text_fragment
+        from wordsway.provenance import made
+        from wordsway.report import text_fragment
+        from wordsway.report.words import lead_of
         from wordsway.sensitivity import word_sensitivity
 
         job.say("loading", what=question.model or question.encoder)
@@ -65,10 +67,10 @@ def measure(question: Question, kept: Kept) -> Callable[[Job], None]:
             job.say("text", segments=segments(tokens), words=len(tokens.pieces), tokens=len(tokens))
             watch(phi, job)
             result = word_sensitivity(phi, tokens, radius=radius, each=words.add, progress=job.check, **question.search)
-        result = replace(result, made={"command": question.command()})
+        result = replace(result, made={**made(), "command": question.command()})
         kept.put(job.id, Measured(question, phi, tokens, result))
         said = [str(note.message) for note in notes if issubclass(note.category, TextWarning)]
-        job.say("done", fragment=text_fragment(result), command=question.command(), notes=said)
+        job.say("done", lead=lead_of(result), fragment=text_fragment(result), command=question.command(), notes=said)
 
     return work
 
@@ -77,22 +79,18 @@ def explain_word(key: str, word: int, kept: Kept) -> Callable[[Job], None]:
     """The work of a job that says what the move found for one word does."""
 
     def work(job: Job) -> None:
-        from wordsway.app.fragments import explain, word_fragment
+        from wordsway.explanations import explain
+        from wordsway.report import word_fragment
 
         measured = kept.get(key)
         if measured is None:
             raise InputError("this result is no longer kept; measure the text again")
-        known = {each.word: each for each in measured.result.explained or ()}
-        if word not in known:
+        if word not in {each.word for each in measured.result.explained or ()}:
             with warnings.catch_warnings(), stoppable(job):
                 warnings.simplefilter("ignore", TextWarning)
                 watch(measured.phi, job)
-                seed = measured.question.seed
-                found = explain(
-                    measured.phi, measured.tokens, measured.result, [word], seed=seed, progress=job.check
-                ).explained
-            known |= {each.word: each for each in found or ()}
-            result = replace(measured.result, explained=tuple(known[k] for k in sorted(known)))
+                more = {"seed": measured.question.seed, "progress": job.check}
+                result = explain(measured.phi, measured.tokens, measured.result, [word], **more)
             measured = replace(measured, result=result)
             kept.put(key, measured)
         job.say("word", word=word, fragment=word_fragment(measured.result, word))

@@ -20,6 +20,9 @@ from wordsway.app.measuring import Kept, Measured, explain_word, measure
 from wordsway.app.offers import Offer
 from wordsway.app.question import BUDGETS, MOST_CHARACTERS, MOST_TOKENS, OUTPUTS, Question
 from wordsway.errors import InputError
+from wordsway.maps.named import NAMES
+from wordsway.pretrained.heads import NAME as SENTIMENT
+from wordsway.report import report_html, script, stylesheet
 
 EXAMPLE = "The food was good, but the waiter was rude."
 _PAUSE = 0.05  # between two looks at what a job has said
@@ -51,8 +54,6 @@ class _Pages:
         return HTMLResponse(page_html(self.offers, self.token))
 
     async def static(self, request: Request) -> Response:
-        from wordsway.app.fragments import script, stylesheet
-
         name = request.path_params["name"]
         own: dict[str, tuple[Callable[[], str], str]] = {
             "app.js": (lambda: _asset("app.js"), "text/javascript"),
@@ -80,8 +81,6 @@ class _Pages:
         return self._begin(request, explain_word(key, word, self.kept))
 
     async def report(self, request: Request) -> Response:
-        from wordsway.app.fragments import report_html
-
         measured = self._measured(request.path_params["key"])
         content = await asyncio.to_thread(report_html, measured.result)
         return _download(content, "text/html", "report.html")
@@ -133,9 +132,6 @@ class _Pages:
 def page_html(offers: Mapping[str, Offer], token: str) -> str:
     """The page itself. Names of files are data, so all of it is escaped."""
     from jinja2 import Environment, StrictUndefined
-
-    from wordsway.maps.named import NAMES
-    from wordsway.pretrained.heads import NAME as SENTIMENT
 
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(_asset("page.html.j2"))
     return template.render(

@@ -7,6 +7,7 @@ from wordsway.cli.curve import curve
 from wordsway.cli.generalize import generalize
 from wordsway.cli.layers import layers
 from wordsway.cli.measure import measure
+from wordsway.cli.report_command import report
 from wordsway.cli.runs import compare, export, reproduce, resume, run, status, studies
 from wordsway.cli.substitute import substitute
 
@@ -21,6 +22,7 @@ __all__ = [
     "main",
     "measure",
     "page",
+    "report",
     "reproduce",
     "resume",
     "run",

@@ -86,6 +86,11 @@ def root(
     """How far can one word move a model? Bounds from below (search) and from above (certificates)."""
 
 
+def command_line() -> list[str]:
+    """What was typed, for the record."""
+    return ["wordsway", *sys.argv[1:]]
+
+
 def read_text(text: str | None, file: Path | None) -> str | None:
     """A text from the command line, a file or stdin; None where none was given."""
     if text is not None and file is not None:

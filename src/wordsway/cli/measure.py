@@ -1,13 +1,14 @@
 """`wordsway measure`: one map at one text."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wordsway.cli.common import Debug, Depth, Json, Own, Seed, app, one_line_errors, read_text, whole_numbers
+from wordsway.cli.endings import Ending
 from wordsway.cli.models import At, check_output, measure_model, said, the_text
+from wordsway.cli.report_command import check_page
 from wordsway.errors import InputError
 from wordsway.files import check_target
 
@@ -92,6 +93,15 @@ def measure(
         bool, typer.Option("--watch", help="Say each token's bounds on stderr as soon as they are known.")
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Also save the result to this JSON file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a report, a page to look at, to this file.")] = None,
+    explained: Annotated[
+        int | None,
+        typer.Option(
+            "--explain",
+            min=0,
+            help="Look into so many words, the top ones (with --html: 10): attention, layers, real words.",
+        ),
+    ] = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -103,6 +113,8 @@ def measure(
     with one_line_errors(debug):
         given = read_text(text, file)
         _check_early(radius, word, token, against, joint or special, out)
+        check_page(html)
+        end = Ending(as_json, out, html, explained, seed, device)
         if given is None:
             _refuse_text_options(encoder, model, against, word, joint, special, raw, layer, max_tokens)
         evaluations = budget if budget is None or not budget.isdecimal() else int(budget)
@@ -132,8 +144,7 @@ def measure(
                 device,
                 pick,
                 moves,
-                as_json,
-                out,
+                end,
             )
         if output is not None or at is not None:
             raise InputError("--output and --at belong to --model")
@@ -172,9 +183,7 @@ def measure(
             place = changed_word(X, other)
             words = random_words(X, place, draws, encoder=source, seed=seed, device=device) if draws else []
             compared = substitution(phi, X, other, words, **search)
-            if out is not None:
-                compared.save(out)
-            return print(json.dumps(compared.to_dict(), allow_nan=False)) if as_json else show.substitution(compared)
+            return end.write(compared, show.substitution)
         every = "all" if tokens_at_once is not None and token is None and word is None else token
         chosen = _chosen(X if given is not None else None, word, every)
         with progress_bar(not as_json) as update:
@@ -192,9 +201,7 @@ def measure(
                 progress=lambda done, total: update(done, total, "token"),
                 **search,
             )
-        if out is not None:
-            result.save(out)
-        print(json.dumps(result.to_dict(), allow_nan=False)) if as_json else show.sensitivity(result)
+        end.write(end.complete(phi, X, result, None if isinstance(source, str) else source), show.sensitivity)
 
 
 def _check_early(

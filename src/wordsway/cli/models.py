@@ -15,6 +15,7 @@ from wordsway.errors import InputError
 from wordsway.files import check_target, decode
 
 if TYPE_CHECKING:
+    from wordsway.cli.endings import Ending
     from wordsway.pretrained.model import Transformer
     from wordsway.result import TokenSensitivity
 
@@ -135,8 +136,7 @@ def measure_model(
     device: str,
     choose: Any,
     search: dict[str, Any],
-    as_json: bool,
-    out: Path | None,
+    end: "Ending",
 ) -> None:
     """`wordsway measure TEXT --model M`. `choose` says which tokens of the encoded text to move."""
     from wordsway.cli import show
@@ -147,7 +147,7 @@ def measure_model(
     phi = PretrainedMap(open_quietly(model, device), output, at=at.value)
     tokens = phi.encode(text, max_tokens)
     radii = [radius * size for size in tokens.X.double().norm(dim=1).tolist()]
-    with progress_bar(not as_json) as update:
+    with progress_bar(not end.as_json) as update:
         result = word_sensitivity(
             phi,
             tokens,
@@ -157,4 +157,4 @@ def measure_model(
             progress=lambda done, total: update(done, total, "token"),
             **search,
         )
-    finish(result, as_json, out, None, show.sensitivity)
+    end.write(end.complete(phi, tokens, result), show.sensitivity)

@@ -1,6 +1,7 @@
 """Studies and their runs: `studies`, `reproduce`, `run`, `status`, `resume`, `export`, `compare`."""
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordsway.cli.common import Debug, Engine, Json, Own, Workers, app, one_line_errors, printable
+from wordsway.cli.common import Debug, Engine, Json, Own, Workers, app, command_line, one_line_errors, printable
 from wordsway.errors import InputError
 
 if TYPE_CHECKING:
@@ -264,6 +265,7 @@ def _carry_out(
 ) -> None:
     """Run studies (None: those that a folder has), then write and show what came out. With `join`, panels that a folder
     has beside those asked for stay part of their study."""
+    from wordsway.cli.report_command import write_report
     from wordsway.cli.show_runs import count_of, show_claims, show_means, watching
     from wordsway.engines import make_engine
     from wordsway.progress import waiting
@@ -278,6 +280,7 @@ def _carry_out(
                 print(f"wordsway: note: {printable(note)}", file=sys.stderr)
             asked = joined(store.studies(), asked) if join else asked
             store.add_plans(asked)
+            store.remember("command", shlex.join(command_line()))
         known = list(asked) if asked is not None else store.studies()
         with watching(known, as_json) as watcher:
             try:
@@ -291,6 +294,8 @@ def _carry_out(
                 raise typer.Exit(130) from None
         with waiting("drawing figures"):
             written = write_reports(store, known)
+    write_report(out, out / "report.html", quiet=True)
+    written.paths.append(out / "report.html")
     if asked is None and any(study.name in ("curves", "generalize") for study in known):
         print(
             "wordsway: note: for the tables and pictures of wordsway curve or generalize, give that command again with "

@@ -103,6 +103,21 @@ def pieces_by_kind(encoder: PretrainedEncoder) -> dict[str, list[int]]:
     return found
 
 
+def replacements_of(encoder: PretrainedEncoder, old: str, pieces: bool = False) -> list[int]:
+    """Ids of whole words like the one that begins with the piece `old`; or all pieces of two letters or more."""
+    by_kind = pieces_by_kind(encoder)
+    if pieces:
+        return sorted(number for group in by_kind.values() for number in group)
+    kind = kind_of(old) if kind_of(old) != "##" else ""
+    whole = by_kind.get(kind, [])
+    marks = [mark for mark in by_kind if mark not in ("", "##")]
+    if kind == "" and marks:  # at the very start of a text; a whole word is one that also stands after a space
+        names = encoder.tokenizer.convert_ids_to_tokens
+        spaced = {letters_of(name) for mark in marks for name in names(by_kind[mark])}
+        whole = [number for number, name in zip(whole, names(whole), strict=True) if name in spaced]
+    return whole
+
+
 def kind_of(piece: str) -> str:
     """The mark in front of a piece."""
     return next((mark for mark in MARKS if piece.startswith(mark)), "")

@@ -10,13 +10,13 @@ from wordsway.drawing import GREY, plain
 from wordsway.figures import curves, flips, models, pairs, states, training
 from wordsway.figures.common import Arrays, Frame, Picture, Scene
 from wordsway.figures.flips import draw_flips
-from wordsway.study import Study
+from wordsway.study import Panel, Study
 from wordsway.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_flips", "draw_study", "save_figure"]
+__all__ = ["draw_flips", "draw_panel", "draw_study", "save_figure"]
 
 PICTURES: dict[str, Picture] = {
     "sensitivity": curves.PICTURE,
@@ -55,6 +55,21 @@ def draw_study(study: Study, table: Table, arrays: Arrays) -> "Figure":
             panel = panels[each]
             title = plain(panel.title or panel.id)
             _draw_panel(Scene(place, panel, title, table.of(study.name, each), arrays, frame))
+    return figure
+
+
+def draw_panel(study: Study, panel: Panel, table: Table, arrays: Arrays) -> "Figure":
+    """One panel of a study as a figure of its own."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    kind = PICTURES[panel.measure]
+    figure = Figure(figsize=(kind.width(panel), kind.height(panel)), layout="constrained")
+    FigureCanvasAgg(figure)
+    place: Any = figure.subfigures(1, 1)
+    title = plain(panel.title or panel.id)
+    frame = Frame.of(table.of(study.name))
+    _draw_panel(Scene(place, panel, title, table.of(study.name, panel.id), arrays, frame))
     return figure
 
 

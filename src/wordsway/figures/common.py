@@ -45,9 +45,10 @@ class Scene:
 
 @dataclass(frozen=True)
 class Picture:
-    """How a kind of panel is drawn, and how many inches it takes."""
+    """How a kind of panel is drawn, what to see in it, and how many inches it takes."""
 
     draw: Callable[[Scene], None]
+    see: str
     width: Callable[[Panel], float] = lambda panel: 5.2
     height: Callable[[Panel], float] = lambda panel: 3.9
 

@@ -80,4 +80,9 @@ def _width(panel: Panel) -> float:
     return 7.4 if lines > 4 else 5.2
 
 
-PICTURE = Picture(lambda scene: _draw_curves(scene.place.subplots(), scene.panel, scene.rows), _width)
+SEE = (
+    "Word sensitivity: the largest relative change that moves of one token were found to make. Lines are means over "
+    "trials, bands one standard deviation, dotted lines the prediction. A line that falls with n is a map to which one "
+    "word of a long text means little; one that stays level notices it at every length."
+)
+PICTURE = Picture(lambda scene: _draw_curves(scene.place.subplots(), scene.panel, scene.rows), SEE, _width)

@@ -156,8 +156,14 @@ def _columns(panel: Panel) -> int:
     return math.prod(len(values) for name, values in panel.axes().items() if name in ("map", "d", "depth", "n"))
 
 
+SEE = (
+    "Can the model learn that one word flipped the label? Each point is a text: gamma is how far the two versions were "
+    "told apart before, Err the error on the flipped one afterwards. Points on the black curve cannot follow the flip; "
+    "points in the grey area below half of it can."
+)
 PICTURE = Picture(
     _draw,
+    SEE,
     lambda panel: 3.7 * _columns(panel),
     lambda panel: 1.0 + 2.7 * (1.5 if panel.values.get("sensitivity") else len(panel.values.get("trainings", (1, 2)))),
 )

@@ -62,10 +62,19 @@ def _draw_answers(place: "SubFigure", title: str, row: Row) -> None:
     axes.text(0.0, 0.95, plain(shown), va="top", ha="left", fontsize=8, wrap=False, transform=axes.transAxes)
 
 
-LAYERS = Picture(lambda scene: _draw_layers(scene.place.subplots(), scene.title, scene.rows), lambda panel: 7.0)
+LAYERS = Picture(
+    lambda scene: _draw_layers(scene.place.subplots(), scene.title, scene.rows),
+    "Relative change of every layer's output for moves of one word, all of the same size: found by a search, along the "
+    "direction that draws attention, and at random.",
+    lambda panel: 7.0,
+)
 ATTENTION = Picture(
     lambda scene: _draw_attention(scene.place, scene.title, scene.rows[0], scene.arrays),
+    "Where each token (row) looks, before and after. A dark column is a token that draws attention from everywhere.",
     lambda panel: 8.0,
     lambda panel: 4.3,
 )
-ANSWERS = Picture(lambda scene: _draw_answers(scene.place, scene.title, scene.rows[0]))
+ANSWERS = Picture(
+    lambda scene: _draw_answers(scene.place, scene.title, scene.rows[0]),
+    "What a chat model answers to two prompts that differ in one word.",
+)

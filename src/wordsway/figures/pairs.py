@@ -98,4 +98,9 @@ def _width(panel: Panel) -> float:
     return 1.5 + 3.3 * (4 if panel.values.get("data", "generated") == "generated" else 2)
 
 
-PICTURE = Picture(_draw, _width, lambda panel: 3.4)
+PICTURE = Picture(
+    _draw,
+    "Texts that differ in the one word that decides: how often a readout gets it right; 95% intervals over trials.",
+    _width,
+    lambda panel: 3.4,
+)

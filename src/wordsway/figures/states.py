@@ -167,4 +167,9 @@ def _width(panel: Panel) -> float:
     return _count(panel) * (2.2 + 0.42 * lengths) + 0.3 if lengths else 5.4
 
 
-PICTURE = Picture(_draw, _width, lambda panel: 3.6)
+PICTURE = Picture(
+    _draw,
+    "Word sensitivity of the layers of an encoder, trained and with weights drawn anew.",
+    _width,
+    lambda panel: 3.6,
+)

@@ -116,4 +116,9 @@ def _width(panel: Panel) -> float:
 
 
 _height: Callable[[Panel], float] = lambda panel: 4.6  # noqa: E731
-PICTURE = Picture(_draw, _width, _height)
+PICTURE = Picture(
+    _draw,
+    "Word sensitivity while models are trained, beside what they learn of the word that decides.",
+    _width,
+    _height,
+)

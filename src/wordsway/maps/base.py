@@ -105,6 +105,14 @@ class FeatureMap(ABC):
     def config(self) -> dict[str, Any]:
         """What the map is, as JSON values."""
 
+    def attention_to(self, X: Float[Tensor, "n d"], tokens: Sequence[int]) -> Float[Tensor, " n"] | None:
+        """The weight that every token gives to some in the first layer, averaged over heads; None without attention."""
+        return None
+
+    def states_of(self, X: Float[Tensor, "n d"]) -> Sequence[Tensor] | None:
+        """What the map has after each of its layers, the text itself first; None where it has no layers to tell."""
+        return None
+
     def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
         """The function (g, *batch, m, d) -> (g, *batch) that evaluates g views of one text at once."""
         return lambda delta: torch.stack([view.sq_norm(part) for view, part in zip(views, delta, strict=True)])

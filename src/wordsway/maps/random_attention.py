@@ -1,7 +1,7 @@
 """RAF and its variants: score(X W X^T / (temperature sqrt(d))) X, with one head or several, for all tokens or some."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from wordsway.maps import one_token, scores
 from wordsway.maps.attention_view import ROW_BLOCK, AttentionView, CaptureView, Sight, Text
 from wordsway.maps.base import FeatureMap, PlainView, View
 from wordsway.maps.heads import HeadsView
-from wordsway.maps.kernel_view import KernelView, kernel_attention
+from wordsway.maps.kernel_view import KernelView, kernel_attention, positive
 from wordsway.memory import require
 from wordsway.seeds import normal
 from wordsway.tokens import check_size, check_tokens
@@ -151,15 +151,29 @@ class Attention(FeatureMap):
         if self.score is None:
             assert self.factors is not None
             return kernel_attention(X, self.factors[0][head].to(X), self.factors[1][head].to(X))
+        return torch.cat([self.score.normalize(logits) @ X for logits in self._logits(X, head)], -2)
+
+    def attention_to(self, X: Float[Tensor, "n d"], tokens: Sequence[int]) -> Float[Tensor, " n"]:
+        chosen, heads = list(tokens), range(len(self.Ws))
+        return torch.stack([self._weights(X, head, chosen) for head in heads]).mean(0)
+
+    def _weights(self, X: Float[Tensor, "n d"], head: int, tokens: list[int]) -> Float[Tensor, " n"]:
+        """What the rows of one head give to some tokens."""
+        if self.score is None:
+            assert self.factors is not None
+            queries, keys = (positive(X @ part[head].to(X)) for part in self.factors)
+            return (queries @ keys[tokens].T).sum(1) / (queries @ keys.sum(0))
+        found = [self.score.normalize(logits)[:, tokens].sum(1) for logits in self._logits(X, head)]
+        return torch.cat(found)
+
+    def _logits(self, X: Float[Tensor, "*b n d"], head: int) -> Iterator[Float[Tensor, "*b r n"]]:
+        """The logits of one head, by blocks of rows."""
         n = X.shape[-2]
         queries, places = X @ (self.Ws[head].to(X) * self.scale), torch.arange(n, device=X.device)
         step = max(1, ROW_BLOCK // n)
-        found = []
         for start in range(0, n, step):
             rows = slice(start, start + step)
-            logits = self.sight.hide(queries[..., rows, :] @ X.mT, places[rows], places)
-            found.append(self.score.normalize(logits) @ X)
-        return torch.cat(found, -2)
+            yield self.sight.hide(queries[..., rows, :] @ X.mT, places[rows], places)
 
     def features(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b features"]:
         n, d = texts.shape[1:]

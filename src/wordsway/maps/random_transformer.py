@@ -7,7 +7,7 @@ not depend on the depth, so a network of depth k is what one of depth 24 has aft
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -143,11 +143,26 @@ class Transformer(FeatureMap):
 
     def states(self, X: Float[Tensor, "b n d"]) -> Float[Tensor, "b n d"]:
         """The state after the last block, by the definition."""
+        *_, last = self._after_each(X)
+        return last
+
+    def states_of(self, X: Float[Tensor, "n d"]) -> list[Float[Tensor, "n d"]]:
+        self.check(X)
+        return [state[0] for state in self._after_each(X[None])]
+
+    def _after_each(self, X: Float[Tensor, "b n d"]) -> Iterator[Float[Tensor, "b n d"]]:
         x = self.enter(X)
+        yield x
         for block in self.weights(X):
             q, k, v = self.project(block, x)
             x = self.leave(block, x, self.attend(q, k, v))
-        return x
+            yield x
+
+    def attention_to(self, X: Float[Tensor, "n d"], tokens: Sequence[int]) -> Float[Tensor, " n"]:
+        q, k, _ = self.project(self.weights(X)[0], self.enter(X))
+        marks = torch.zeros(len(X), 1, dtype=X.dtype, device=X.device)
+        marks[list(tokens)] = 1.0
+        return self.attend(q, k, marks).mean(0)[:, 0]
 
     def enter(self, X: Float[Tensor, "*b n d"], first: int = 0) -> Float[Tensor, "*b n d"]:
         """Rows as the first block gets them; `first` is the place of the first one."""

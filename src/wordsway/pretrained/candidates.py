@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.encoders.vocabulary import kind_of, letters_of, pieces_by_kind
+from wordsway.encoders.vocabulary import letters_of, replacements_of
 from wordsway.errors import InputError
 from wordsway.pretrained.model import Transformer
 from wordsway.tokens import Tokens
@@ -48,7 +48,7 @@ def find_candidates(
     skipped: dict[str, str] = {}
     if allowed is None:
         names = model.encoder.tokenizer.convert_ids_to_tokens
-        found = _vocabulary(model, tokens.tokens[start], pieces)
+        found = replacements_of(model.encoder, tokens.tokens[start], pieces)
         found = [number for number in found if (number,) != tokens.ids[start:end]]
         parts = [(number,) for number in found]
         words = list(names(found)) if pieces else [letters_of(piece) for piece in names(found)]
@@ -74,21 +74,6 @@ def find_candidates(
 def _kept(words: list[str], parts: list[tuple[int, ...]], keep: list[bool]) -> tuple[list[str], list[tuple[int, ...]]]:
     pairs = [pair for pair, kept in zip(zip(words, parts, strict=True), keep, strict=True) if kept]
     return [word for word, _ in pairs], [part for _, part in pairs]
-
-
-def _vocabulary(model: Transformer, old: str, pieces: bool) -> list[int]:
-    """Ids of whole words like the one that begins with the piece `old`; or all pieces of two letters or more."""
-    by_kind = pieces_by_kind(model.encoder)
-    if pieces:
-        return sorted(number for group in by_kind.values() for number in group)
-    kind = kind_of(old) if kind_of(old) != "##" else ""
-    whole = by_kind.get(kind, [])
-    marks = [mark for mark in by_kind if mark not in ("", "##")]
-    if kind == "" and marks:  # at the very start of a text; a whole word is one that also stands after a space
-        names = model.encoder.tokenizer.convert_ids_to_tokens
-        spaced = {letters_of(name) for mark in marks for name in names(by_kind[mark])}
-        whole = [number for number, name in zip(whole, names(whole), strict=True) if name in spaced]
-    return whole
 
 
 def _tokenized(

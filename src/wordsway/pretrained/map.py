@@ -112,6 +112,19 @@ class PretrainedMap(FeatureMap):
         name, revision = self.model.name, self.model.encoder.revision
         return {"map": "pretrained", "model": name, "revision": revision, "output": self.output.name, "at": self.at}
 
+    def attention_to(self, X: Float[Tensor, "n d"], tokens: Sequence[int]) -> Float[Tensor, " n"]:
+        from wordsway.pretrained.attention import attention_weights, eager  # which needs this module
+
+        rows = X.to(self.model.device, self.model.dtype)
+        with eager(self.model), torch.no_grad():
+            weights = attention_weights(self.model, rows[None], 1, self.at)[0]
+        return weights[..., list(tokens)].sum(-1).mean(0).cpu().double()
+
+    def states_of(self, X: Float[Tensor, "n d"]) -> list[Float[Tensor, "n d2"]]:
+        rows = X.to(self.model.device, self.model.dtype)
+        with torch.no_grad():
+            return [state[0].cpu().double() for state in self.model.states(rows[None], self.at)]
+
     def plain_bytes(self, n: int, d: int) -> float | None:
         return bytes_of_a_text(self.model, n, gradient=False)
 

@@ -3,9 +3,9 @@
 
 const at = (id) => document.getElementById(id);
 const token = document.querySelector("meta[name=wordsway-token]").content;
-const LEVELS = 8;
+const LEVELS = 9;
 let running = null; // the measurement under way: {abort}
-let asking = null; // the word that was asked for
+let asking = null; // the word that is looked into: {abort}
 let job = null; // whose result is shown
 
 function say(text) { at("status").textContent = text; }
@@ -92,7 +92,8 @@ class Live {
     const range = Math.max(...all) - least;
     for (const [word, lower] of this.values) {
       const button = this.buttons[word];
-      button.className = `word level-${range > 0 ? Math.round((LEVELS * (lower - least)) / range) : LEVELS}`;
+      const share = range > 0 ? (lower - least) / range : 1; // as the report's shades
+      button.className = `word level-${Math.min(LEVELS - 1, Math.floor(LEVELS * share))}`;
       button.dataset.lower = lower;
       button.title = `at least ${lower.toFixed(4)}`;
     }
@@ -136,7 +137,7 @@ async function run() {
       at("progress").value = event.done;
       counted = `${event.done} of ${plural(event.words, "word")}`;
     },
-    done: (event) => { ended = true; show(event, counted, seconds()); },
+    done: (event) => { ended = true; show(event, seconds()); },
     stopped: () => { ended = true; say("Cancelled."); },
     error: (event) => { ended = true; fail(event.message); at("live").hidden = true; },
   };
@@ -154,14 +155,49 @@ async function run() {
   }
 }
 
-function show(event, counted, seconds) {
+function show(event, seconds) {
   at("result").innerHTML = event.fragment; // made and escaped by the server
+  const lead = document.createElement("div");
+  for (const sentence of event.lead) {
+    const line = document.createElement("p");
+    line.className = "lead";
+    line.textContent = sentence;
+    lead.append(line);
+  }
+  at("result").prepend(lead);
+  at("result").querySelector(".words").dataset.waiting = "Looking into it: this may take some seconds.";
   at("live").hidden = true;
   at("result").hidden = at("keep").hidden = false;
   at("report").href = `/report/${job}`;
   at("json").href = `/result/${job}`;
   at("command").textContent = event.command;
   say([`Done in ${seconds}.`, ...event.notes.map((note) => `Note: ${note}.`)].join(" "));
+}
+
+// What the move found for one word does: asked for when it is chosen, and kept by the report's own script.
+async function look(section, word) {
+  if (asking) asking.abort();
+  if (section.querySelector(`template[data-explains="${word}"]:not([data-failed])`)) return;
+  const own = (asking = new AbortController());
+  const tell = (text) => {
+    const note = document.createElement("p");
+    note.className = "note";
+    note.textContent = text;
+    window.wordsway.explained(section, word, note.outerHTML);
+    section.querySelector(`template[data-explains="${word}"]`).dataset.failed = "";
+  };
+  const hear = {
+    waiting: (event) => { if (event.ahead) say(`${plural(event.ahead, "measurement")} ahead of yours.`); },
+    word: (event) => window.wordsway.explained(section, event.word, event.fragment),
+    error: (event) => tell(event.message),
+  };
+  try {
+    await ask("/word", { job, word }, own.signal, (event) => hear[event.event]?.(event));
+  } catch (error) {
+    if (!own.signal.aborted) tell(error instanceof TypeError ? "wordsway app does not answer: was it stopped?" : error.message);
+  } finally {
+    if (asking === own) asking = null;
+  }
 }
 
 function subjectChanged() {
@@ -176,6 +212,7 @@ at("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) at("form").requestSubmit();
 });
 at("cancel").addEventListener("click", () => running?.abort());
+at("result").addEventListener("wordsway:chosen", (event) => look(event.target, event.detail.word));
 at("subject").addEventListener("change", subjectChanged);
 at("copy").addEventListener("click", async () => {
   try {

@@ -1,0 +1,110 @@
+"""Parts to HTML. Everything that comes from a text, a file or a model passes through the templates' escaping; scripts
+other than our own are forbidden by the page itself, and it asks no network for anything."""
+
+import base64
+import hashlib
+import os
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from wordsway import __version__
+from wordsway.errors import InputError
+from wordsway.report.parts import LEVELS, Report
+from wordsway.report.words import detail_of, of_measurement, words_of
+from wordsway.result import Sensitivity
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def report_html(source: Any) -> str:
+    """The page of a measurement (`Sensitivity`), of a result's file, or of a run's folder."""
+    return html_of(_report_of(source))
+
+
+def _report_of(source: Any) -> Report:
+    if isinstance(source, Report):
+        return source
+    if isinstance(source, Sensitivity):
+        return of_measurement(source)
+    if isinstance(source, str | os.PathLike):
+        from wordsway.report.sources import of_path
+
+        return of_path(source)
+    if hasattr(source, "to_dict"):
+        from wordsway.report.results import of_values
+
+        return of_values(source.to_dict(), "the result")
+    raise InputError(f"a report is made of a result, a result's file or a run's folder, not of {type(source).__name__}")
+
+
+def html_of(report: Report) -> str:
+    code = script()
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return _template("page.html").render(
+        report=report, policy=policy, style=stylesheet(), script=code, version=__version__, levels=range(LEVELS)
+    )
+
+
+def text_fragment(result: Sensitivity) -> str:
+    """The part with the coloured words, for a page that has our stylesheet and script."""
+    if not result.words:
+        raise InputError("the result is not about the words of a text")
+    return _template("words.html").render(part=words_of(result), levels=range(LEVELS))
+
+
+def word_fragment(result: Sensitivity, word: int) -> str:
+    """What is known of one explained word."""
+    found = next((each for each in result.explained or () if each.word == word), None)
+    if found is None:
+        raise InputError(f"word {word} was not explained")
+    return _template("detail.html").render(detail=detail_of(result, found))
+
+
+@lru_cache
+def stylesheet() -> str:
+    return _asset("report.css")
+
+
+@lru_cache
+def script() -> str:
+    return _asset("report.js")
+
+
+def _asset(name: str) -> str:
+    return files("wordsway.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _template(name: str) -> Any:
+    return _environment().get_template(name)
+
+
+@lru_cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("wordsway.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["figure"] = figure
+    return made
+
+
+def figure(value: Any) -> str:
+    """A number for people."""
+    if value is None or value == "":
+        return ""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:#.4g}".rstrip(".") if 1e-4 <= abs(value) < 1e4 else f"{value:.4g}"

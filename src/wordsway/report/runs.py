@@ -1,0 +1,125 @@
+"""A run's folder as a report: every study with its figures, claims and numbers."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from wordsway.claims import FAILS, HOLDS, Verdict, exponent_over_trials
+from wordsway.figures import PICTURES, draw_panel
+from wordsway.report.parts import Claims, Facts, Grid, Heading, Report
+from wordsway.report.pictures import picture
+from wordsway.reproduction import verdicts
+from wordsway.store import PROVENANCE, Store
+from wordsway.study import Panel, Study
+from wordsway.tables import Table, read_table
+
+
+def of_run(folder: Path) -> Report:
+    """The report of all that a run has measured so far."""
+    with Store.read(folder) as store:
+        studies, table, results = store.studies(), read_table(store), store.results()
+        judged = verdicts(studies, table)
+        parts: list[Any] = []
+        for study in studies:
+            parts += _study(study, table, store, [each for each in judged if each.study == study.name])
+        parts += _whole(folder, table, list(results.values()), store.fact("command"))
+    titles = [study.title or study.name for study in studies]
+    title = titles[0] if len(titles) == 1 else f"{len(titles)} studies of word sensitivity"
+    return Report(title, _lead(table, judged), parts)
+
+
+def _lead(table: Table, judged: Sequence[Verdict]) -> list[str]:
+    said = [f"{len(table):,} rows were measured."]
+    if judged:
+        holds, fails = (sum(each.verdict == kind for each in judged) for kind in (HOLDS, FAILS))
+        said.append(
+            f"Of {len(judged)} claims {holds} hold, {fails} do not, {len(judged) - holds - fails} are not tested."
+        )
+    if table.missing:
+        said.append(f"{table.missing:,} cells are not measured yet, so figures and verdicts may change.")
+    if table.failed:
+        said.append(f"{len(table.failed)} cells failed; they are listed at the end.")
+    return said
+
+
+def _study(study: Study, table: Table, store: Store, judged: Sequence[Verdict]) -> list[Any]:
+    rows = table.of(study.name)
+    skipped = [f"{panel.id}: {panel.skip}" for panel in study.panels if panel.skip is not None]
+    note = f"Not run: {'; '.join(skipped)}." if skipped else ""
+    parts: list[Any] = [Heading(f"{study.name}: {study.title}" if study.title else study.name, note)]
+    for panel in study.panels:
+        mine = table.of(study.name, panel.id)
+        if not mine:
+            continue
+        about = [each for each in judged if each.panel == panel.id]
+        figure = draw_panel(study, panel, table, store.arrays)
+        caption = [PICTURES[panel.measure].see, *(_sentence(each) for each in about[:4])]
+        parts.append(picture(figure, f"{study.name} {panel.id}", [text for text in caption if text]))
+        fits = _exponents(panel, mine)
+        if fits:
+            parts.append(
+                Grid.of(f"{study.name} {panel.id}: exponents in n", f"{study.name}-{panel.id}-exponents", fits)
+            )
+    if judged:
+        parts.append(Claims(f"{study.name}: what was claimed, and what was measured", judged))
+    if rows:
+        more = f"With the provenance of every row: wordsway export {store.folder.name}"
+        hidden = ("study", *(name for name in PROVENANCE if name not in ("seconds", "peak_bytes")))
+        parts.append(Grid.of(f"{study.name}: all rows", study.name, rows, hidden, more, fold=True))
+    return parts
+
+
+def _sentence(each: Verdict) -> str:
+    says = each.says[:1].upper() + each.says[1:]
+    where = f" ({each.group})" if each.group else ""
+    if each.measured is None:
+        return f"{says}{where}: not tested, {each.note}."
+    ends = "" if each.low is None or each.high is None else f" [{each.low:.3g} to {each.high:.3g}]"
+    note = f" ({each.note})" if each.note else ""
+    return f"{says}{where}: measured {each.measured:.3g}{ends}, {each.verdict}{note}."
+
+
+def _exponents(panel: Panel, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """How S falls with n, for every line of a picture of curves: slopes of log S, with their 95% intervals."""
+    varied = panel.axes()
+    if panel.measure != "sensitivity" or len(varied.get("n", ())) < 3:
+        return []
+    names = [name for name in varied if name != "n"]
+    groups: dict[tuple[Any, ...], list[tuple[Any, float, float]]] = {}
+    for row in rows:
+        if row.get("lower"):
+            groups.setdefault(tuple(row.get(name) for name in names), []).append((row["trial"], row["n"], row["lower"]))
+    found = []
+    for values, points in groups.items():
+        slope = exponent_over_trials(points)
+        if slope is not None:
+            ends = {"exponent": slope.value, "from": slope.low, "to": slope.high}
+            found.append(dict(zip(names, values, strict=True)) | ends)
+    return found
+
+
+def _whole(folder: Path, table: Table, results: Sequence[Any], command: str | None) -> list[Any]:
+    parts: list[Any] = [Heading("How it was made")]
+    done = [each.provenance for each in results if each.done]
+    facts = [("folder", folder.name)]
+    if done:
+        versions = [
+            json.loads(each["versions"]) if isinstance(each["versions"], str) else each["versions"] for each in done
+        ]
+        said = dict.fromkeys(", ".join(f"{name} {number}" for name, number in each.items()) for each in versions)
+        seeds = sorted({each.recipe["seed"] for each in results if each.recipe.get("seed") is not None})
+        machines = dict.fromkeys(str(each["machine"]).partition(" ")[2] for each in done)  # without the host's name
+        facts += [
+            ("cells", f"{len(done):,}, {sum(each['seconds'] for each in done):,.0f} s of work on one thread each"),
+            ("memory", f"{max(each['peak_bytes'] for each in done) / 1e9:.2f} GB at most in a worker"),
+            ("seeds", ", ".join(map(str, seeds[:20])) + (" and more" if len(seeds) > 20 else "")),
+            ("made at", f"{min(each['started'] for each in done)} to {max(each['started'] for each in done)}"),
+            ("versions", "; ".join(said)),
+            ("machine", "; ".join(machines)),
+        ]
+    parts.append(Facts("Command, versions, time, memory", facts, command))
+    if table.failed:
+        rows = [{"cell": label, "error": error} for label, error in table.failed.items()]
+        parts.append(Grid.of("Cells that failed", "failed", rows))
+    return parts
