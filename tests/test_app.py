@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,7 @@ def test_wrong_questions(site: Site, change: dict[str, Any], message: str) -> No
     assert site.client.post("/measure", json=[1]).status_code == 422
 
 
+@pytest.mark.slow
 def test_what_turns_out_wrong_later(site: Site) -> None:
     def error(**change: Any) -> str:
         return site.all_events({**SMILE, **change})["error"][0]["message"]
@@ -186,6 +188,7 @@ def test_a_text(site: Site) -> None:
     assert saved.json()["made"]["command"] == done["command"]
 
 
+@pytest.mark.slow
 def test_notes_are_told(site: Site) -> None:
     heard = site.all_events({"text": "I love her smile so very much", "model": "minilm", "n": 6, "budget": "quick"})
     assert "kept only 6" in heard["done"][0]["notes"][0]
@@ -202,6 +205,7 @@ COMMANDS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", COMMANDS)
 def test_the_command_measures_the_same(site: Site, question: dict[str, Any]) -> None:
     same_as_the_command(site, question)
@@ -335,6 +339,7 @@ def test_a_measurement_ends_soon_when_cancelled(site: Site, question: dict[str, 
     assert site.all_events(SMILE)["done"]
 
 
+@pytest.mark.slow
 def test_few_results_are_kept(site: Site) -> None:
     keys = [site.all_events({**SMILE, "n": 3, "seed": seed})["job"][0]["job"] for seed in range(5)]
     assert [site.client.get(f"/result/{key}").status_code for key in keys] == [404, 200, 200, 200, 200]
@@ -343,6 +348,37 @@ def test_few_results_are_kept(site: Site) -> None:
     assert site.client.post("/word", json={"job": keys[1], "word": 99}).status_code == 404
     for wrong in ({"job": keys[1]}, {"job": 1, "word": 0}, {"job": keys[1], "word": True}, []):
         assert site.client.post("/word", json=wrong).status_code == 422
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [{"map": "raf"}, {"model": "sentiment", "output": "logits", "budget": "quick"}])
+def test_a_word_is_looked_into(site: Site, more: dict[str, Any]) -> None:
+    heard = site.all_events({"text": "I love her smile", "seed": 1, **more})
+    key = heard["job"][0]["job"]
+    before = site.client.get(f"/result/{key}").json()
+    told = site.all_events({"job": key, "word": 3}, "/word")["word"][0]
+    after = site.client.get(f"/result/{key}").json()
+    assert before.pop("explained") is None
+    (explained,) = after.pop("explained")
+    assert before == after and explained["word"] == 3 and explained["replacements"]
+    for each in explained["replacements"]:
+        assert each["text"] in told["fragment"] and f"{each['change']:.3f}" in told["fragment"]
+    assert site.all_events({"job": key, "word": 3}, "/word")["word"][0] == told
+    site.all_events({"job": key, "word": 0}, "/word")
+    assert [each["word"] for each in site.client.get(f"/result/{key}").json()["explained"]] == [0, 3]
+    assert explained["replacements"][0]["text"] in site.client.get(f"/report/{key}").text
+    if "map" in more:
+        tokens = ws.encode("I love her smile")
+        phi = ws.named_map("raf", len(tokens), 384, 1)
+        same = ws.explain(phi, tokens, ws.word_sensitivity(phi, tokens, seed=1), [3], seed=1).explained
+        assert same and json.loads(json.dumps(asdict(same[0]))) == explained
+
+
+def test_revealed_weights_make_room(site: Site) -> None:
+    keys = [site.all_events({**SMILE, "map": "rf", "budget": "quick", "n": 3})["job"][0]["job"] for _ in range(2)]
+    assert site.all_events({"job": keys[1], "word": 0}, "/word")["word"]
+    assert "measure this again" in site.all_events({"job": keys[0], "word": 0}, "/word")["error"][0]["message"]
+    assert site.client.get(f"/report/{keys[0]}").status_code == 200
 
 
 @pytest.mark.parametrize("text", ["I love her smile", " a  b\n c ", "x", "日本 語", "e\u0301 👩‍👩‍👧 ok"])

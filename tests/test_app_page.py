@@ -12,7 +12,7 @@ from browser import Pages, serious
 
 pytestmark = pytest.mark.slow
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
-LONG = "The food was good, but the waiter was rude and slow. " * 12
+LONG = "The food was good, but the waiter was rude and slow. " * 4
 
 
 def opened(page: Pages, site: Site, **options: Any) -> Any:
@@ -40,6 +40,53 @@ def test_type_and_see(site: Site, page: Pages) -> None:
     assert [word.inner_text() for word in words] == [word["text"] for word in numbers]
     assert shown.query_selector("#result script") is None
     in_step(words, [word["lower"] for word in numbers])
+
+
+def test_a_word_is_looked_into(site: Site, page: Pages, tmp_path: Path) -> None:
+    shown = opened(page, site)
+    shown.select_option("#subject", "model sentiment")
+    shown.select_option("#output", "logits")
+    shown.select_option("#budget", "quick")
+    measured(shown, "The food was good <b>and</b> fine.")
+    for number, word in ((3, "good"), (1, "food")):
+        shown.locator("#result button.word").nth(number).click()
+        detail = shown.locator("#result .detail")
+        detail.locator("h3", has_text=word).wait_for()
+        detail.locator(".columns").wait_for(timeout=60_000)
+        told = detail.inner_text()
+        explained = {each["word"]: each for each in saved(shown)["explained"]}[number]
+        assert all(part in told for part in ("Attention to it", "Change of every layer", "Real words"))
+        for each in explained["replacements"]:
+            assert each["text"] in told and f"{each['change']:.3f}" in told
+        assert all(f"{value:.3f}" in told for value in explained["layers"])
+    assert shown.query_selector("#result b") is None
+    assert not serious(shown)
+    with shown.expect_download() as download:
+        shown.click("#report")
+    assert download.value.suggested_filename == "report.html"
+    download.value.save_as(tmp_path / "report.html")
+    report = page()
+    report.goto((tmp_path / "report.html").as_uri())
+    assert report.locator("button.word").count() == shown.locator("#result button.word").count()
+
+
+def test_choosing_a_word_while_another_measurement_runs(site: Site, page: Pages) -> None:
+    """Looking into a word waits its turn too, and a choice of another word takes its place."""
+    first, second = opened(page, site), opened(page, site)
+    measured(first, "I love her smile")
+    second.select_option("#subject", "model minilm")
+    second.fill("#text", LONG)
+    second.click("#run")
+    second.wait_for_selector("#live button.word", timeout=60_000)
+    words = first.locator("#result button.word")
+    words.nth(1).click()
+    says(first, "status", "1 measurement ahead of yours.")
+    words.nth(2).click()
+    says(first, "result", "her (rank")
+    second.click("#cancel")
+    first.locator("#result .detail .columns").wait_for(timeout=60_000)
+    assert site.seconds_until_idle() < 5
+    assert [each["word"] for each in saved(first)["explained"]] == [2]
 
 
 def saved(shown: Any) -> dict[str, Any]:
@@ -76,7 +123,7 @@ def test_words_appear_one_after_the_other_and_stop_when_cancelled(site: Site, pa
     shown.wait_for_selector("#live button.word:not(.pending)", timeout=60_000)
     pending = len(shown.query_selector_all("#live button.word.pending"))
     done = shown.query_selector_all("#live button.word:not(.pending)")
-    assert pending > 50 and done and re.search(r"\d+ of \d+ words, \d+ s", shown.inner_text("#count"))
+    assert pending > 20 and done and re.search(r"\d+ of \d+ words, \d+ s", shown.inner_text("#count"))
     if len(done) > 1:
         values = [float(word.get_attribute("data-lower")) for word in done]
         in_step(done, values)
@@ -156,6 +203,12 @@ def test_by_keyboard_alone(site: Site, page: Pages) -> None:
     shown.wait_for_selector("#keep:not([hidden])", timeout=60_000)
     reached = tabbed(shown, until="copy")
     assert {"report", "json", "command", "copy"} <= set(reached)
+    shown.focus("#result button.word[tabindex='0']")
+    shown.keyboard.press("Home")
+    shown.keyboard.press("ArrowRight")
+    assert shown.evaluate("document.activeElement.textContent") == "food"
+    shown.keyboard.press("Enter")
+    shown.locator("#result .detail .columns").wait_for(timeout=60_000)
 
 
 def tabbed(shown: Any, until: str) -> list[str]:

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway.app.jobs import Job
@@ -22,10 +23,10 @@ MOST_KEPT = 4  # results in memory, each with its map
 
 @dataclass(frozen=True)
 class Measured:
-    """A result with what made it."""
+    """A result with what made it. `phi` is None when its weights had to make room."""
 
     question: Question
-    phi: "FeatureMap"
+    phi: "FeatureMap | None"
     tokens: "Tokens"
     result: "Sensitivity"
 
@@ -44,6 +45,13 @@ class Kept:
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
 
+    def make_room(self) -> None:
+        """Maps that reveal their weights as they are asked may have gigabytes of them by now."""
+        with self._lock:
+            for key, measured in self._kept.items():
+                if measured.phi is not None and measured.phi.remembers:
+                    self._kept[key] = replace(measured, phi=None)
+
     def get(self, key: str) -> Measured | None:
         with self._lock:
             return self._kept.get(key)
@@ -58,7 +66,8 @@ def measure(question: Question, kept: Kept) -> Callable[[Job], None]:
         from wordsway.report.words import lead_of
         from wordsway.sensitivity import word_sensitivity
 
-        job.say("loading", what=question.model or question.encoder)
+        kept.make_room()
+        job.say("loading", what=Path(question.model or question.encoder).name)
         with warnings.catch_warnings(record=True) as notes, stoppable(job):
             warnings.simplefilter("always", TextWarning)
             phi, tokens, radius = question.prepare()
@@ -85,12 +94,14 @@ def explain_word(key: str, word: int, kept: Kept) -> Callable[[Job], None]:
         measured = kept.get(key)
         if measured is None:
             raise InputError("this result is no longer kept; measure the text again")
+        phi, tokens, seed = measured.phi, measured.tokens, measured.question.seed
         if word not in {each.word for each in measured.result.explained or ()}:
+            if phi is None:
+                raise InputError("random features keep their weights until the next measurement; measure this again")
             with warnings.catch_warnings(), stoppable(job):
                 warnings.simplefilter("ignore", TextWarning)
-                watch(measured.phi, job)
-                more = {"seed": measured.question.seed, "progress": job.check}
-                result = explain(measured.phi, measured.tokens, measured.result, [word], **more)
+                watch(phi, job)
+                result = explain(phi, tokens, measured.result, [word], seed=seed, progress=job.check)
             measured = replace(measured, result=result)
             kept.put(key, measured)
         job.say("word", word=word, fragment=word_fragment(measured.result, word))

@@ -120,7 +120,8 @@ async function run() {
   at("progress").removeAttribute("value");
   setRunning(true);
   const seconds = () => `${Math.round((performance.now() - began) / 1000)} s`;
-  const clock = setInterval(() => { at("count").textContent = counted ? `${counted}, ${seconds()}` : seconds(); }, 250);
+  const tick = () => { at("count").textContent = counted ? `${counted}, ${seconds()}` : seconds(); };
+  const clock = setInterval(tick, 250);
   const hear = {
     job: (event) => { job = event.job; },
     waiting: (event) => { if (event.ahead) say(`${plural(event.ahead, "measurement")} ahead of yours.`); },
@@ -136,6 +137,7 @@ async function run() {
       live.add(event.word, event.lower);
       at("progress").value = event.done;
       counted = `${event.done} of ${plural(event.words, "word")}`;
+      tick();
     },
     done: (event) => { ended = true; show(event, seconds()); },
     stopped: () => { ended = true; say("Cancelled."); },
@@ -204,7 +206,7 @@ function subjectChanged() {
   const model = at("subject").value.startsWith("model ");
   for (const part of document.querySelectorAll(".of-model")) part.hidden = !model;
   for (const part of document.querySelectorAll(".of-map")) part.hidden = model;
-  at("radius-unit").textContent = model ? "× each token's own norm" : "× √d";
+  at("radius-unit").textContent = model ? "× its own norm" : "× √d";
 }
 
 at("form").addEventListener("submit", (event) => { event.preventDefault(); run(); });
