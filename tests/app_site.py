@@ -18,10 +18,10 @@ from wordsway.app.serving import PageServer, listen
 class Site:
     """A running page and a client of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, open_browser: bool = False) -> None:
         self.listener, self.worker = listen(0), Worker()
         self.port = self.listener.getsockname()[1]
-        self.server = PageServer(self.port, find_offers(), self.worker, open_browser=False)
+        self.server = PageServer(self.port, find_offers(), self.worker, open_browser)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.listener]})
         self.thread.start()
         self.url = f"http://127.0.0.1:{self.port}"

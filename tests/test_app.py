@@ -23,10 +23,11 @@ from typer.testing import CliRunner
 import wordsway as ws
 from app_site import Site
 from wordsway.app import server
-from wordsway.app.jobs import Job
-from wordsway.app.measuring import Kept, segments
+from wordsway.app.guard import MOST_BYTES
+from wordsway.app.jobs import MOST_WAITING, Job
+from wordsway.app.measuring import MOST_KEPT, Kept, segments
 from wordsway.app.offers import find_offers
-from wordsway.app.question import MOST_CHARACTERS, Question
+from wordsway.app.question import MOST_CHARACTERS, MOST_TOKENS, Question
 from wordsway.cli import app
 
 SMILE = {"text": "I love her smile", "map": "raf"}
@@ -390,6 +391,14 @@ def test_segments_are_the_text(text: str) -> None:
     assert [part["text"] for part in parts if "word" in part] == list(tokens.words)
 
 
+def test_the_docs_say_the_limits() -> None:
+    told = (Path(__file__).parents[1] / "docs/app.md").read_text(encoding="utf-8")
+    limits = f"{MOST_CHARACTERS:,} characters and {MOST_TOKENS} tokens. A request: at most {MOST_BYTES:,} bytes"
+    assert limits in told and f"with {MOST_WAITING} in line" in told and f"last {MOST_KEPT} results" in told
+    asked = {"text": server.EXAMPLE, "model": "sentiment", "output": "logits", "budget": "quick"}
+    assert Question.of(asked, find_offers()).command() in told
+
+
 def test_offers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WORDSWAY_MODELS", raising=False)
     assert list(find_offers()) == ["minilm", "sentiment"]
@@ -423,9 +432,19 @@ def test_the_command_line_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) 
     assert lacking.exit_code == 2 and "needs uvicorn" in lacking.stderr and "'wordsway[app]'" in lacking.stderr
 
 
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_browser_is_opened_where_wanted(monkeypatch: pytest.MonkeyPatch, wanted: bool) -> None:
+    opened: queue.Queue[str] = queue.Queue()
+    monkeypatch.setattr("webbrowser.open", opened.put)
+    site = Site(open_browser=wanted)
+    site.close()
+    assert [opened.get(timeout=5)] == [f"{site.url}/"] if wanted else opened.empty()
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("when", ["loading", "text"])
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
-def test_nothing_is_left_running(stop: signal.Signals) -> None:
+def test_nothing_is_left_running(stop: signal.Signals, when: str) -> None:
     command = [sys.executable, "-m", "wordsway", "app", "--no-open", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
     try:
@@ -435,7 +454,7 @@ def test_nothing_is_left_running(stop: signal.Signals) -> None:
         token = client.get("/").text.split('wordsway-token" content="')[1].split('"')[0]
         with client.stream("POST", "/measure", json=LONG, headers={"X-Wordsway-Token": token}) as answer:
             lines = (json.loads(line) for line in answer.iter_lines())
-            heard_until(lines, "text")
+            heard_until(lines, when)
             family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
             process.send_signal(stop)
             began = time.perf_counter()

@@ -206,7 +206,7 @@ function subjectChanged() {
   const model = at("subject").value.startsWith("model ");
   for (const part of document.querySelectorAll(".of-model")) part.hidden = !model;
   for (const part of document.querySelectorAll(".of-map")) part.hidden = model;
-  at("radius-unit").textContent = model ? "× its own norm" : "× √d";
+  at("radius-unit").textContent = model ? "× norm" : "× √d";
 }
 
 at("form").addEventListener("submit", (event) => { event.preventDefault(); run(); });
