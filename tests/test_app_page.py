@@ -121,13 +121,15 @@ def test_words_appear_one_after_the_other_and_stop_when_cancelled(site: Site, pa
     assert shown.is_visible("#output") and not shown.is_visible("#encoder")
     shown.fill("#text", LONG)
     shown.click("#run")
-    shown.wait_for_selector("#live button.word:not(.pending)", timeout=60_000)
-    pending = len(shown.query_selector_all("#live button.word.pending"))
-    done = shown.query_selector_all("#live button.word:not(.pending)")
-    assert pending > 20 and done and re.search(r"\d+ of \d+ words, \d+ s", shown.inner_text("#count"))
-    if len(done) > 1:
-        values = [float(word.get_attribute("data-lower")) for word in done]
-        in_step(done, values)
+    done = shown.locator("#live button.word:not(.pending)")
+    done.nth(3).wait_for(timeout=60_000)
+    seen = done.evaluate_all("words => words.map(word => [Number(word.dataset.lower), word.className])")
+    least, most = min(seen)[0], max(seen)[0]
+    assert most > least and len({kind for _, kind in seen}) > 1
+    for lower, kind in seen:
+        assert kind == f"word level-{min(8, int(9 * (lower - least) / (most - least)))}"
+    assert shown.locator("#live button.word.pending").count() > 20
+    assert re.search(r"\d+ of \d+ words, \d+ s", shown.inner_text("#count"))
     shown.click("#cancel")
     assert site.seconds_until_idle() < 1.5
     says(shown, "status", "Cancelled.")
