@@ -36,6 +36,7 @@ def as_svg(figure: "Figure") -> str:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    text = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)  # it would reach the whole page; our own has it
     mark = f"p{next(_numbers)}-"
     text = re.sub(r'\bid="', f'id="{mark}', text)
     text = re.sub(r'(xlink:href|href)="#', rf'\1="#{mark}', text)

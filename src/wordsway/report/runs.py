@@ -48,13 +48,16 @@ def _study(study: Study, table: Table, store: Store, judged: Sequence[Verdict]) 
     skipped = [f"{panel.id}: {panel.skip}" for panel in study.panels if panel.skip is not None]
     note = f"Not run: {'; '.join(skipped)}." if skipped else ""
     parts: list[Any] = [Heading(f"{study.name}: {study.title}" if study.title else study.name, note)]
+    told: set[str] = set()
     for panel in study.panels:
         mine = table.of(study.name, panel.id)
         if not mine:
             continue
         about = [each for each in judged if each.panel == panel.id]
         figure = draw_panel(study, panel, table, store.arrays)
-        caption = [PICTURES[panel.measure].see, *(_sentence(each) for each in about[:4])]
+        see = "" if panel.measure in told else PICTURES[panel.measure].see
+        told.add(panel.measure)
+        caption = [see, *(_sentence(each) for each in about[:4])]
         parts.append(picture(figure, f"{study.name} {panel.id}", [text for text in caption if text]))
         fits = _exponents(panel, mine)
         if fits:

@@ -9,7 +9,7 @@ from wordsway.report.parts import Detail, Facts, Grid, Report, Seen, Shaded, Wor
 from wordsway.report.pictures import picture
 from wordsway.result import Sensitivity, WordExplanation, WordSensitivity
 
-_MOST_SEEN = 40  # tokens listed with their attention
+_MOST_SEEN = 24  # tokens listed with their attention
 _MOST_LINES = 5
 
 
@@ -47,7 +47,10 @@ def lead_of(result: Sensitivity) -> list[str]:
         odds = f" (except with probability {result.upper_failure:.2g})" if result.upper_failure else ""
         said.append(f"No move of that size, of whichever word, can do more than {result.upper:.4g}{odds}.")
     else:
-        said.append(f"How much more is possible is not known: {result.upper_reason}.")
+        why = result.upper_reason
+        said.append(
+            "An upper bound was not asked for." if why == "not asked for" else f"There is no upper bound: {why}."
+        )
     if result.random is not None:
         said.append(f"A random move of that size does {result.random.mean:.3g} on average.")
     return said

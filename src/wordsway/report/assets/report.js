@@ -109,7 +109,7 @@
   };
 
   /* Tables: the data is beside each; what is shown is a page of it. */
-  const PAGE = 50, tables = new WeakMap();
+  const PAGE = 50, FEW = 8, tables = new WeakMap();
   const text = (value) => (value === null ? "" : typeof value === "number" ? number(value) : String(value));
   const state = (section) => {
     if (!tables.has(section)) {
@@ -127,9 +127,11 @@
       body.append(made);
     }
     section.querySelector("tbody").replaceWith(body);
-    const total = shown.length === rows.length ? `${number(rows.length)} rows` : `${number(shown.length)} rows of ${number(rows.length)}`;
+    const many = rows.length === 1 ? "1 row" : `${number(rows.length)} rows`;
+    const total = shown.length === rows.length ? many : `${number(shown.length)} of ${many}`;
     const where = shown.length > PAGE ? `Rows ${number(start + 1)} to ${number(Math.min(shown.length, start + PAGE))} of ` : "";
     section.querySelector(".count").textContent = where + total;
+    section.querySelector("label").hidden = rows.length <= FEW;
     section.querySelector(".pages").hidden = shown.length <= PAGE;
     section.querySelector(".back").disabled = start === 0;
     section.querySelector(".on").disabled = start + PAGE >= shown.length;
