@@ -212,6 +212,15 @@ def test_the_command_measures_the_same(site: Site, question: dict[str, Any]) -> 
     same_as_the_command(site, question)
 
 
+def test_watching() -> None:
+    done = CliRunner().invoke(app, ["measure", "I love her smile", "--watch", "--json", "--budget", "quick"])
+    table = json.loads(done.stdout)["per_token"]
+    told = [f"token {row['token']}: at least {row['lower']:.4f}, at most {row['upper']:.4f}" for row in table]
+    assert done.stderr.splitlines() == told
+    refused = CliRunner().invoke(app, ["measure", "I love her", "--against", "I love him", "--watch"])
+    assert refused.exit_code == 2 and "--against" in refused.stderr
+
+
 @pytest.mark.slow
 def test_the_command_of_a_longer_text(site: Site) -> None:
     """More words than are searched side by side, so that it matters how many these are."""
