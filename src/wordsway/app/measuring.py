@@ -172,7 +172,9 @@ def watch(phi: "FeatureMap", job: Job) -> None:
 
         def value(delta: Any) -> Any:
             job.check()
-            return function(delta)
+            found = function(delta)
+            job.check()  # before its gradient is taken
+            return found
 
         return value
 
