@@ -2,10 +2,19 @@
 
 import importlib.util
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
+
+from browser import browser, page
+
+if TYPE_CHECKING:
+    from app_site import Site
+
+__all__ = ["browser", "page"]  # fixtures, for all files
 
 
 @pytest.fixture
@@ -45,3 +54,13 @@ def tinyllama() -> str:
     if not file.is_file():
         pytest.skip("WORDSWAY_MODELS does not name a folder with tinyllama")
     return str(file)
+
+
+@pytest.fixture(scope="module")
+def site() -> "Iterator[Site]":
+    """A running page."""
+    from app_site import Site
+
+    running = Site()
+    yield running
+    running.close()

@@ -1,5 +1,6 @@
 """The command line: thin over the library. Heavy modules are imported inside the commands."""
 
+from wordsway.cli.app_command import page
 from wordsway.cli.attention import attention
 from wordsway.cli.common import app
 from wordsway.cli.curve import curve
@@ -20,6 +21,7 @@ __all__ = [
     "layers",
     "main",
     "measure",
+    "page",
     "report",
     "reproduce",
     "resume",

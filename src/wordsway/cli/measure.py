@@ -7,7 +7,7 @@ import typer
 
 from wordsway.cli.common import Debug, Depth, Json, Own, Seed, app, one_line_errors, read_text, whole_numbers
 from wordsway.cli.endings import Ending
-from wordsway.cli.models import At, check_output, measure_model, the_text
+from wordsway.cli.models import At, check_output, measure_model, said, the_text
 from wordsway.cli.report_command import check_page
 from wordsway.errors import InputError
 from wordsway.files import check_target
@@ -89,6 +89,9 @@ def measure(
     ] = 100,
     seed: Seed = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Say each token's bounds on stderr as soon as they are known.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Also save the result to this JSON file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a report, a page to look at, to this file.")] = None,
     explained: Annotated[
@@ -128,6 +131,7 @@ def measure(
             _refuse_with_model(taken, raw, layer, activation, temperature)
             check_output(output)
             moves = {"joint": joint, "special": special, "random_draws": draws, "seed": seed, "budget": evaluations}
+            moves["each"] = said if watch else None
             pick = lambda tokens: _chosen(tokens, word, token)  # noqa: E731
             where = at or At.embeddings
             return measure_model(
@@ -167,6 +171,8 @@ def measure(
             "radius": _radius(radius, rows, raw),
             "certificate": certificate,
         }
+        if against is not None and watch:
+            raise InputError("--watch is about the words of one text; it does not go with --against")
         if against is not None and tokens_at_once is not None:
             raise InputError("--against names the one word that changes; --tokens-at-once does not go with it")
         if against is not None:
@@ -191,6 +197,7 @@ def measure(
                 choose=choose,
                 ball=ball,
                 random_draws=draws,
+                each=said if watch else None,
                 progress=lambda done, total: update(done, total, "token"),
                 **search,
             )

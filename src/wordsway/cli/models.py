@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordsway.cli.common import read_text, short_name
+from wordsway.cli.common import number, read_text, short_name
 from wordsway.errors import InputError
 from wordsway.files import check_target, decode
 
 if TYPE_CHECKING:
     from wordsway.cli.endings import Ending
     from wordsway.pretrained.model import Transformer
+    from wordsway.result import TokenSensitivity
 
 
 class At(StrEnum):
@@ -100,6 +101,12 @@ def open_quietly(model: str, device: str) -> "Transformer":
 
     with waiting(f"loading {short_name(model)}"):
         return open_model(model, device=device)
+
+
+def said(entry: "TokenSensitivity") -> None:
+    """One line on stderr for what was just measured."""
+    upper = "" if entry.upper is None else f", at most {number(entry.upper)}"
+    print(f"token {', '.join(map(str, entry.tokens))}: at least {number(entry.lower)}{upper}", file=sys.stderr)
 
 
 def finish(result: Any, as_json: bool, out: Path | None, plot: Path | None, show: Any) -> None:

@@ -1,0 +1,167 @@
+"""What may be asked on the page, checked; and the command that asks the same."""
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from wordsway.app.offers import Offer
+from wordsway.errors import InputError
+from wordsway.pretrained.heads import NAME as SENTIMENT
+
+if TYPE_CHECKING:
+    from wordsway.maps.base import FeatureMap
+    from wordsway.tokens import Tokens
+
+MOST_CHARACTERS = 20_000
+MOST_TOKENS = 512
+BUDGETS = ("quick", "default", "thorough")
+OUTPUTS = ("last", "pooled", "logits", "all-layers")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A text with a map on its embeddings (`map`), or with a whole model (`model`). `n` keeps the first tokens."""
+
+    text: str
+    map: str | None = None
+    encoder: str = "minilm"
+    layer: int = 0
+    certificate: bool = True
+    model: str | None = None
+    output: str = "last"
+    radius: float = 1.0
+    n: int | None = None
+    budget: str = "default"
+    seed: int = 0
+
+    @staticmethod
+    def of(values: Any, offers: Mapping[str, Offer]) -> "Question":
+        """From what a client sent; an InputError says what is wrong with it."""
+        from wordsway.maps.named import named_recipe
+
+        if not isinstance(values, dict):
+            raise InputError("a question is a JSON object")
+        unknown = sorted(set(values) - {field.name for field in fields(Question)})
+        if unknown:
+            raise InputError(f"a question has no {unknown[0]!r}")
+        asked = Question(
+            text=_text(values.get("text")),
+            map=_one(values, "map", str, None),
+            encoder=_one(values, "encoder", str, "minilm"),
+            layer=_one(values, "layer", int, 0),
+            certificate=_one(values, "certificate", bool, True),
+            model=_one(values, "model", str, None),
+            output=_one(values, "output", str, "last"),
+            radius=float(_one(values, "radius", float, 1.0)),
+            n=_one(values, "n", int, None),
+            budget=_one(values, "budget", str, "default"),
+            seed=_one(values, "seed", int, 0),
+        )
+        if (asked.map is None) == (asked.model is None):
+            raise InputError("a question is about a map or about a model")
+        if asked.map is not None:
+            named_recipe(asked.map)  # never imports anything: a page cannot ask for a map of one's own
+        _known(asked.encoder if asked.model is None else asked.model, offers)
+        if asked.model is None and asked.encoder == SENTIMENT:
+            raise InputError(f"{SENTIMENT!r} is a model, not an encoder; its encoder is 'minilm'")
+        if asked.budget not in BUDGETS or asked.output not in OUTPUTS:
+            raise InputError(f"budget is one of {', '.join(BUDGETS)}; output one of {', '.join(OUTPUTS)}")
+        if not 0 < asked.radius <= 1000:
+            raise InputError("the radius must be a positive number, at most 1000")
+        if asked.n is not None and not 1 <= asked.n <= MOST_TOKENS:
+            raise InputError(f"tokens to keep: from 1 to {MOST_TOKENS}, or leave it empty")
+        if not 0 <= asked.seed < 2**31 or not 0 <= asked.layer < 1000:
+            raise InputError("seed and layer are whole numbers from 0")
+        return asked
+
+    @property
+    def cropped_at(self) -> int | None:
+        """Where the tokenizer crops. A model keeps special tokens at the end of what is left of a text."""
+        return self.n if self.model is not None else None
+
+    def prepare(self) -> "tuple[FeatureMap, Tokens, float | list[float]]":
+        """The map, the text, and its radii, as `wordsway measure` makes them."""
+        from wordsway.encoders.encode import encode
+        from wordsway.maps.named import named_map
+        from wordsway.pretrained.load import open_model
+        from wordsway.pretrained.map import PretrainedMap
+
+        if self.model is not None:
+            phi = PretrainedMap(open_model(self.model), self.output)
+            tokens = phi.encode(self.text, self.cropped_at)
+            check_length(tokens)
+            return phi, tokens, [self.radius * size for size in tokens.X.double().norm(dim=1).tolist()]
+        tokens = encode(self.text, self.encoder, layer=self.layer)
+        if self.n is not None:
+            if self.n > len(tokens):
+                raise InputError(f"{self.n} tokens to keep is more than the {len(tokens)} that the text has")
+            tokens = tokens[: self.n]
+        check_length(tokens)
+        n, d = tokens.X.shape
+        return named_map(self.map or "", n, d, self.seed), tokens, self.radius * d**0.5
+
+    @property
+    def search(self) -> dict[str, Any]:
+        """What the search is told besides."""
+        options: dict[str, Any] = {"seed": self.seed, "budget": self.budget}
+        return options if self.model is not None else {**options, "certificate": self.certificate}
+
+    def arguments(self) -> list[str]:
+        """Of `wordsway measure`, without the text; what is usual is left out. Searches of a model side by side round by
+        how many they are, and end elsewhere for it; --watch makes them as many as here."""
+        if self.model is not None:
+            given = {"--model": self.model, "--output": None if self.output == "last" else self.output}
+            given["--max-tokens"] = self.n
+        else:
+            given = {"--map": self.map, "--encoder": None if self.encoder == "minilm" else self.encoder}
+            given |= {"--layer": self.layer or None, "--n": self.n}
+        given["--radius"] = None if self.radius == 1 else f"{self.radius!r}"
+        given["--budget"] = None if self.budget == "default" else self.budget
+        given["--seed"] = self.seed or None
+        found = [part for option, value in given.items() if value is not None for part in (option, str(value))]
+        return found + (["--watch"] if self.model is not None else [] if self.certificate else ["--no-certificate"])
+
+    def command(self) -> str:
+        """One line (of a POSIX shell) that measures the same."""
+        if self.text == "-":  # which the command would take for stdin
+            return shlex.join(["echo", "-"]) + " | " + shlex.join(["wordsway", "measure", "-", *self.arguments()])
+        if self.text.startswith("-"):
+            return shlex.join(["wordsway", "measure", *self.arguments(), "--", self.text])
+        return shlex.join(["wordsway", "measure", self.text, *self.arguments()])
+
+
+def check_length(tokens: "Tokens") -> None:
+    if len(tokens) > MOST_TOKENS:
+        raise InputError(
+            f"the text has {len(tokens)} tokens, and this page measures at most {MOST_TOKENS}: keep the first ones, or "
+            "use wordsway measure --file"
+        )
+
+
+def _text(value: Any) -> str:
+    from wordsway.encoders.base import check_text
+
+    text = check_text(value, "the text")
+    if len(text) > MOST_CHARACTERS:
+        raise InputError(f"the text has {len(text):,} characters, and this page takes at most {MOST_CHARACTERS:,}")
+    if "\0" in text:
+        raise InputError("the text has a NUL character, which no command line can hold")
+    return text
+
+
+def _one(values: dict[str, Any], key: str, kind: type, unless: Any) -> Any:
+    value = values.get(key)
+    if value is None:
+        return unless
+    right = isinstance(value, (int, float) if kind is float else kind) and (kind is bool) == isinstance(value, bool)
+    if not right or (kind is float and not math.isfinite(value)):
+        names = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
+        raise InputError(f"{key} must be {names[kind]}")
+    return value
+
+
+def _known(name: str, offers: Mapping[str, Offer]) -> None:
+    if name not in offers:
+        raise InputError(f"the model {name!r} is not offered here; start the page with --models FOLDER to offer yours")

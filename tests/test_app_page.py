@@ -1,0 +1,234 @@
+"""The page as people use it, in a real browser."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app_site import Site
+from browser import Pages, serious
+
+pytestmark = pytest.mark.slow
+SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
+LONG = "The food was good, but the waiter was rude and slow. " * 4
+
+
+def opened(page: Pages, site: Site, **options: Any) -> Any:
+    shown = page(**options)
+    shown.goto(site.url)
+    return shown
+
+
+def says(shown: Any, place: str, text: str) -> None:
+    shown.locator(f"#{place}", has_text=text).wait_for(timeout=60_000)
+
+
+def measured(shown: Any, text: str) -> None:
+    shown.fill("#text", text)
+    shown.click("#run")
+    shown.wait_for_selector("#keep:not([hidden])", timeout=60_000)
+
+
+def test_type_and_see(site: Site, page: Pages) -> None:
+    shown = opened(page, site)
+    measured(shown, "I <script>alert(1)</script> love her smile")
+    assert "Done in" in shown.inner_text("#status") and not shown.inner_text("#error")
+    words = shown.query_selector_all("#result button.word")
+    numbers = saved(shown)["words"]
+    assert [word.inner_text() for word in words] == [word["text"] for word in numbers]
+    assert shown.query_selector("#result script") is None
+    in_step(words, [word["lower"] for word in numbers])
+
+
+def test_a_word_is_looked_into(site: Site, page: Pages, tmp_path: Path) -> None:
+    shown = opened(page, site)
+    shown.select_option("#subject", "model sentiment")
+    shown.select_option("#output", "logits")
+    shown.click("summary")
+    shown.select_option("#budget", "quick")
+    measured(shown, "The food was good <b>and</b> fine.")
+    for number, word in ((3, "good"), (1, "food")):
+        shown.locator("#result button.word").nth(number).click()
+        detail = shown.locator("#result .detail")
+        detail.locator("h3", has_text=word).wait_for()
+        detail.locator(".columns").wait_for(timeout=60_000)
+        told = detail.inner_text()
+        explained = {each["word"]: each for each in saved(shown)["explained"]}[number]
+        assert all(part in told for part in ("Attention to it", "Change of every layer", "Real words"))
+        for each in explained["replacements"]:
+            assert each["text"] in told and f"{each['change']:.3f}" in told
+        assert all(f"{value:.3f}" in told for value in explained["layers"])
+    assert shown.query_selector("#result b") is None
+    assert not serious(shown)
+    with shown.expect_download() as download:
+        shown.click("#report")
+    assert download.value.suggested_filename == "report.html"
+    download.value.save_as(tmp_path / "report.html")
+    report = page()
+    report.goto((tmp_path / "report.html").as_uri())
+    assert report.locator("button.word").count() == shown.locator("#result button.word").count()
+
+
+def test_choosing_a_word_while_another_measurement_runs(site: Site, page: Pages) -> None:
+    """Looking into a word waits its turn too, and a choice of another word takes its place."""
+    first, second = opened(page, site), opened(page, site)
+    measured(first, "I love her smile")
+    second.select_option("#subject", "model minilm")
+    second.fill("#text", LONG)
+    second.click("#run")
+    second.wait_for_selector("#live button.word", timeout=60_000)
+    words = first.locator("#result button.word")
+    words.nth(1).click()
+    says(first, "status", "1 measurement ahead of yours.")
+    words.nth(2).click()
+    says(first, "result", "her (rank")
+    second.click("#cancel")
+    first.locator("#result .detail .columns").wait_for(timeout=60_000)
+    assert site.seconds_until_idle() < 5
+    assert [each["word"] for each in saved(first)["explained"]] == [2]
+
+
+def saved(shown: Any) -> dict[str, Any]:
+    """The numbers that the page offers for download."""
+    with shown.expect_download() as download:
+        shown.click("#json")
+    assert download.value.suggested_filename == "result.json"
+    return json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+
+
+def in_step(words: list[Any], values: list[float]) -> None:
+    """Colours follow numbers: darker means more, and the palest and darkest are the least and the most."""
+    level = [int(re.findall(r"level-(\d)", word.get_attribute("class"))[0]) for word in words]
+    ordered = [level for _, level in sorted(zip(values, level, strict=True))]
+    assert ordered == sorted(ordered) and ordered[0] == 0 and ordered[-1] == 8
+    light = [lightness(word) for word in words]
+    for one, other in zip(range(len(words) - 1), range(1, len(words)), strict=True):
+        if level[one] != level[other]:
+            assert (light[one] > light[other]) == (level[one] < level[other])
+
+
+def lightness(word: Any) -> float:
+    colour = word.evaluate("word => getComputedStyle(word).backgroundColor")
+    red, green, blue = (float(part) for part in re.findall(r"[\d.]+", colour)[:3])
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_words_appear_one_after_the_other_and_stop_when_cancelled(site: Site, page: Pages) -> None:
+    shown = opened(page, site)
+    shown.select_option("#subject", "model minilm")
+    assert shown.is_visible("#output") and not shown.is_visible("#encoder")
+    shown.fill("#text", LONG)
+    shown.click("#run")
+    done = shown.locator("#live button.word:not(.pending)")
+    done.nth(3).wait_for(timeout=60_000)
+    seen = done.evaluate_all("words => words.map(word => [Number(word.dataset.lower), word.className])")
+    least, most = min(seen)[0], max(seen)[0]
+    assert most > least and len({kind for _, kind in seen}) > 1
+    for lower, kind in seen:
+        assert kind == f"word level-{min(8, int(9 * (lower - least) / (most - least)))}"
+    assert shown.locator("#live button.word.pending").count() > 20
+    assert re.search(r"\d+ of \d+ words, \d+ s", shown.inner_text("#count"))
+    shown.click("#cancel")
+    assert site.seconds_until_idle() < 1.5
+    says(shown, "status", "Cancelled.")
+    assert shown.is_enabled("#run") and shown.is_disabled("#cancel")
+    shown.select_option("#subject", "map raf")
+    measured(shown, "I love her smile")
+
+
+def test_closing_the_tab_cancels(site: Site, page: Pages) -> None:
+    shown = opened(page, site)
+    shown.select_option("#subject", "model minilm")
+    shown.fill("#text", LONG)
+    shown.click("#run")
+    shown.wait_for_selector("#live button.word", timeout=60_000)
+    assert site.worker.busy
+    shown.close()
+    assert site.seconds_until_idle() < 2
+
+
+def test_a_second_tab_is_told_to_wait(site: Site, page: Pages) -> None:
+    first, second = opened(page, site), opened(page, site)
+    first.select_option("#subject", "model minilm")
+    first.fill("#text", LONG)
+    first.click("#run")
+    first.wait_for_selector("#live button.word", timeout=60_000)
+    second.click("#run")
+    says(second, "status", "1 measurement ahead of yours.")
+    first.click("#cancel")
+    second.wait_for_selector("#keep:not([hidden])", timeout=60_000)
+
+
+def test_errors_are_sentences(site: Site, page: Pages) -> None:
+    shown = opened(page, site)
+    shown.click("summary")
+    shown.fill("#n", "400")
+    shown.click("#run")
+    says(shown, "error", "more than the 13")
+    shown.fill("#n", "5")
+    shown.fill("#options", "heads=4,causal")
+    shown.fill("#radius", "0.5")
+    shown.click("#run")
+    shown.wait_for_selector("#keep:not([hidden])", timeout=60_000)
+    assert not shown.inner_text("#error")
+    command = (
+        "wordsway measure 'The food was good, but the waiter was rude.' --map raf:heads=4,causal --n 5 --radius 0.5"
+    )
+    assert shown.inner_text("#command") == command
+    assert saved(shown)["n"] == 5
+    shown.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    shown.click("#copy")
+    says(shown, "status", "copied")
+    assert shown.evaluate("navigator.clipboard.readText()") == command
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("size", SIZES)
+def test_for_everybody(site: Site, page: Pages, size: str, dark: bool, tmp_path: Path) -> None:
+    width, height = SIZES[size]
+    shown = opened(page, site, width=width, height=height, dark=dark)
+    shown.click("summary")
+    assert not serious(shown)
+    measured(shown, "The food was good, but the waiter was unbelievably rude.")
+    assert not serious(shown)
+    assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth"), "something is wider than the screen"
+    shown.screenshot(path=tmp_path / "page.png", full_page=True)
+    assert (tmp_path / "page.png").stat().st_size > 10_000
+
+
+def test_by_keyboard_alone(site: Site, page: Pages) -> None:
+    shown = opened(page, site)
+    reached = tabbed(shown, until="run")
+    assert {"text", "subject", "radius", "run"} <= set(reached)
+    shown.keyboard.press("Enter")
+    shown.wait_for_selector("#keep:not([hidden])", timeout=60_000)
+    reached = tabbed(shown, until="copy")
+    assert {"report", "json", "command", "copy"} <= set(reached)
+    shown.focus("#result button.word[tabindex='0']")
+    shown.keyboard.press("Home")
+    shown.keyboard.press("ArrowRight")
+    assert shown.evaluate("document.activeElement.textContent") == "food"
+    shown.keyboard.press("Enter")
+    shown.locator("#result .detail .columns").wait_for(timeout=60_000)
+
+
+def tabbed(shown: Any, until: str) -> list[str]:
+    """The ids of what the tab key reaches, up to one of them; each shows that it has the focus."""
+    reached: list[str] = []
+    while until not in reached:
+        shown.keyboard.press("Tab")
+        reached.append(shown.evaluate("document.activeElement.id"))
+        assert len(reached) < 100
+        outline = shown.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none", reached[-1]
+    return reached
+
+
+def test_a_server_that_is_gone(page: Pages) -> None:
+    site = Site()
+    shown = opened(page, site, forgive="ERR_CONNECTION_REFUSED")
+    site.close()
+    shown.click("#run")
+    says(shown, "error", "was it stopped")
