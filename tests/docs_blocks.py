@@ -10,8 +10,8 @@ A block may have notes before it, comments that nobody sees on the page:
     <!-- docs: setup
     code that runs before a Python block -->
 
-In an output that is written down, a line of three dots stands for any lines, and three dots at a line's end for the rest
-of it. An output is what goes to stdout; for an exit code other than 0, what goes to stderr as well.
+In an output that is written down, a line of three dots stands for any lines, and three dots at a line's end for the
+rest of it. An output is what goes to stdout; for an exit code other than 0, what goes to stderr as well.
 """
 
 import re

@@ -1,6 +1,7 @@
 """What README.md and docs/ say is run: Python blocks, commands, and outputs against what commands print."""
 
 import io
+import itertools
 import os
 import re
 import sys
@@ -35,6 +36,14 @@ ONLY_PARSED = {
     "wordsway reproduce fig3a fig3b --scale paper": "minutes",
     "wordsway reproduce fig2 --engine dask": "needs a scheduler; test_runs.py starts one",
     "wordsway reproduce  ": "minutes; test_runs.py runs the smallest scale",
+    "wordsway run mine.toml --out": "a minute or more; the smaller one before it is run",
+    "wordsway layers --file docs/example.txt": "more than a minute; other texts are run",
+    'wordsway substitute "The food was good and the staff kind." --model sentiment --word good --top 5 --search ex': (
+        "a minute; README.md has the guided one"
+    ),
+    'wordsway substitute "Here is a review': "two minutes, with TinyLlama",
+    'wordsway substitute "Is it good?': "half a minute; models.md has it from Python",
+    "wordsway generalize --data imdb --n 40 --train-size 400": "more than a minute; README.md has a smaller one",
     "wordsway curve --data imdb": "a minute; the same cells as benchmarks/real_text.py",
     "wordsway compare": "needs two runs",
 }
@@ -111,6 +120,8 @@ class Page:
             if done.exception is not None and not isinstance(done.exception, SystemExit):
                 raise done.exception
             assert done.exit_code == int(block.note("exit") or 0), (line, done.output)
+            for option, made in itertools.pairwise(words_of(line)):
+                assert option not in ("--plot", "--out") or Path(made).exists(), (line, made)
             if written is not None:
                 self.compare(block, written, (done.output if done.exit_code else done.stdout).splitlines(), line)
 
