@@ -74,6 +74,7 @@ class Page:
         for block in self.blocks:
             if block.file:
                 (folder / block.file).write_text(block.text, encoding="utf-8")
+        (folder / "long.txt").write_text("word " * 600)
         (folder / "docs").mkdir()
         (folder / "docs" / "example.txt").write_bytes((ROOT / "docs" / "example.txt").read_bytes())
 
