@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 REAL := $(VENV)/.real
 
-.PHONY: run test quick lint types bench format clean
+.PHONY: run test quick lint types docs docs-serve bench format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wordsway needs Python 3.11 or newer; set PYTHON=")'
@@ -42,6 +42,13 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/pyright
 
+# The docs, into site/; tests build them too.
+docs: $(READY)
+	$(BIN)/mkdocs build --strict
+
+docs-serve: $(READY)
+	$(BIN)/mkdocs serve
+
 bench: $(REAL)
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/real_text.py
@@ -55,4 +62,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) runs .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) runs site .pytest_cache .ruff_cache .hypothesis

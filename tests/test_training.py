@@ -494,13 +494,3 @@ def test_texts_without_pairs(tmp_path: Path) -> None:
     file.write_text("text,label\nI like it.,1\nI hate it.,0\n")
     with pytest.raises(ws.InputError, match="has 0 minimal pairs, but at least 4 are needed"):
         TrainingCell(**QUICK, data=str(file)).measure()
-
-
-@pytest.mark.slow
-def test_the_examples_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parent.parent / "docs" / "training.md").read_text(encoding="utf-8")
-    examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert len(examples) == 2
-    monkeypatch.chdir(tmp_path)
-    for example in examples:
-        exec(compile(example, "docs/training.md", "exec"), {"__name__": "__main__"})
