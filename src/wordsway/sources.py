@@ -101,7 +101,10 @@ def read_file(path: Path, text_column: str, label_column: str) -> Iterator[Row]:
     """A table with a column of texts and one of labels, by the file's suffix."""
     readers = {".csv": _read_csv, ".tsv": _read_csv, ".jsonl": _read_jsonl, ".parquet": _read_parquet}
     if path.suffix.lower() not in readers:
-        raise InputError(f"{path} is not CSV, TSV, JSONL or Parquet (by its suffix {path.suffix!r})")
+        raise InputError(
+            f"{path} is not CSV, TSV, JSONL or Parquet by its suffix {path.suffix!r}; name such a file, with columns "
+            "text and label"
+        )
     return _columns(readers[path.suffix.lower()](path), str(path), text_column, label_column)
 
 

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wordsway.cli import completion
-from wordsway.cli.common import Debug, Depth, Json, Own, Seed, app, one_line_errors, read_text, whole_numbers
+from wordsway.cli.common import (
+    Debug,
+    Depth,
+    Json,
+    Own,
+    Seed,
+    TextCommand,
+    app,
+    one_line_errors,
+    read_text,
+    whole_numbers,
+)
 from wordsway.cli.models import At, Device, check_output, measure_model, the_text
 from wordsway.errors import InputError
 from wordsway.files import check_target
@@ -19,7 +30,7 @@ if TYPE_CHECKING:
 GAUSSIAN = ("synthetic", "correlated")
 
 
-@app.command()
+@app.command(cls=TextCommand)
 def measure(
     text: Annotated[
         str | None,
@@ -244,7 +255,7 @@ def _refuse_with_model(given: dict[str, Any], raw: bool, layer: int, activation:
     used += ["--temperature"] * (temperature != 1.0)
     if used:
         hint = "; for two texts: wordsway substitute --candidates, or ws.change" if used[0] == "--against" else ""
-        raise InputError(f"{used[0]} belongs to a map, not to --model{hint}")
+        raise InputError(f"{used[0]} belongs to a map, not to --model; leave one of them out{hint}")
 
 
 def _refuse_text_options(
@@ -310,7 +321,8 @@ class _Prepare:
         tokens = encode(text, self.encoder, **self.options)
         if self.n is not None:
             if check_size(self.n, "--n") > len(tokens):
-                raise InputError(f"--n {self.n} is more than the {len(tokens)} tokens that the text has")
+                have = len(tokens)
+                raise InputError(f"--n {self.n} is more than the {have} tokens that the text has; use at most {have}")
             tokens = tokens[: self.n]
         return tokens if self.d is None else tokens.first_dims(self.d)
 

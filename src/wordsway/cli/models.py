@@ -57,9 +57,11 @@ def the_text(text: str | None, file: Path | None) -> str:
     """A text that must be there."""
     given = read_text(text, file)
     if given is None:
-        raise InputError("give a text, --file PATH, or - for stdin")
+        raise InputError(
+            'no text was given: put it in quotes, as "I love her smile", or use --file PATH, or - for stdin'
+        )
     if not given.strip():
-        raise InputError("the text is empty")
+        raise InputError('the text is empty; give some words, as "I love her smile"')
     return given
 
 
@@ -90,7 +92,7 @@ def word_list(path: Path | None) -> list[str] | None:
     lines = [line.strip() for line in decode(path.read_bytes(), str(path)).splitlines()]
     words = [line for line in lines if line and not line.startswith("#")]
     if not words:
-        raise InputError(f"{str(path)!r} has no words, one a line")
+        raise InputError(f"{str(path)!r} has no words; write some, one a line")
     return words
 
 

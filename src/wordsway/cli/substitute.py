@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from wordsway.cli import completion
-from wordsway.cli.common import Debug, Json, Seed, app, one_line_errors
+from wordsway.cli.common import Debug, Json, Seed, TextCommand, app, one_line_errors
 from wordsway.cli.models import (
     Budget,
     BudgetOption,
@@ -35,7 +35,7 @@ class Search(StrEnum):
     guided = "guided"
 
 
-@app.command()
+@app.command(cls=TextCommand)
 def substitute(
     text: TextArgument = None,
     file: TextFile = None,
