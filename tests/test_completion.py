@@ -109,8 +109,19 @@ def test_the_names_are_those_of_the_library() -> None:
     assert heads.NAME == SENTIMENT
 
 
-def test_the_shell_scripts_can_be_shown() -> None:
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_shell_scripts_can_be_shown(shell: str) -> None:
+    """By the variable, since --show-completion asks which shell started it, and none did here."""
     done = subprocess.run(
-        [sys.executable, "-m", "wordsway", "--show-completion", "bash"], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", "import sys; sys.argv[0] = 'wordsway'; from wordsway.cli import main; main()"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "_WORDSWAY_COMPLETE": f"source_{shell}"},
     )
-    assert done.returncode == 0 and "complete -o default" in done.stdout, done.stderr
+    assert done.returncode == 0 and f"_WORDSWAY_COMPLETE=complete_{shell}" in done.stdout, done.stderr
+
+
+def test_the_options_are_there() -> None:
+    done = subprocess.run([sys.executable, "-m", "wordsway", "--help"], capture_output=True, text=True, timeout=60)
+    assert "--install-completion" in done.stdout and "--show-completion" in done.stdout

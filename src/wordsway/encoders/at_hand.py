@@ -3,9 +3,10 @@ completion."""
 
 import importlib.util
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 
 from wordsway.encoders import bundled
 
@@ -25,9 +26,7 @@ class Found:
     @property
     def size(self) -> int:
         """Bytes of its files."""
-        if self.place.is_file():
-            return self.place.stat().st_size
-        return sum(file.stat().st_size for file in self.place.iterdir() if file.is_file())
+        return bytes_of([self.place] if self.place.is_file() else _listed(self.place))
 
 
 def models_at_hand() -> list[Found]:
@@ -38,8 +37,19 @@ def models_at_hand() -> list[Found]:
 def tables_at_hand() -> list[Found]:
     """Tables under WORDSWAY_DATA; which of them have texts and labels is not looked at."""
     home = folder_of("WORDSWAY_DATA")
-    files = sorted(home.iterdir()) if home is not None and home.is_dir() else []
-    return [Found(str(file), "WORDSWAY_DATA", file) for file in files if file.suffix.lower() in _TABLES]
+    return [Found(str(file), "WORDSWAY_DATA", file) for file in _listed(home) if file.suffix.lower() in _TABLES]
+
+
+def bytes_of(files: Iterable[Path]) -> int:
+    """How large files are together; one that goes away meanwhile counts nothing."""
+    total = 0
+    for file in files:
+        try:
+            state = file.stat()
+        except OSError:
+            continue
+        total += state.st_size if S_ISREG(state.st_mode) else 0
+    return total
 
 
 def folder_of(variable: str) -> Path | None:
@@ -88,8 +98,12 @@ def _cached() -> Iterator[Found]:
 
 
 def _folders(home: Path | None) -> list[Path]:
+    return [place for place in _listed(home) if place.is_dir()]
+
+
+def _listed(home: Path | None) -> list[Path]:
     try:
-        return sorted(place for place in home.iterdir() if place.is_dir()) if home is not None else []
+        return sorted(home.iterdir()) if home is not None else []
     except OSError:
         return []  # not there, or not ours to read
 
