@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 REAL := $(VENV)/.real
 
-.PHONY: run test quick lint types docs docs-serve bench format clean
+.PHONY: run test quick lint types docs docs-serve bench dist format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wordsway needs Python 3.11 or newer; set PYTHON=")'
@@ -57,9 +57,14 @@ bench: $(REAL)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]"
 	$(BIN)/python benchmarks/models.py
 
+# Wheel and sdist, in dist/; tests/test_release.py installs the wheel in an empty environment.
+dist: $(READY)
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) runs site .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist runs site .pytest_cache .ruff_cache .hypothesis

@@ -153,7 +153,10 @@ def test_a_long_review_shows_its_first_words() -> None:
         (["a text", "--file", "x"], "not both"),
         (["--file", "/no/such/file"], "No such file"),
         (["a text", "--word", "none"], "not in the text"),
-        (["a text", "--out", "/no/such/folder/x.json"], "There is no such folder: '/no/such/folder'"),
+        (
+            ["a text", "--out", "/no/such/folder/x.json"],
+            "There is no such folder; make it first (mkdir -p): '/no/such/folder'",
+        ),
         (["a text", "--out", "/"], "This is a folder"),
         (["a text", "--encoder", ""], "no model folder"),
         (["a text", "--n", "1"], "--special"),

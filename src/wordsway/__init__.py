@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from wordsway.attentions import AttentionMaps, attention_maps
     from wordsway.certificates import Certificate, certify
     from wordsway.comparison import Substitution, substitution
-    from wordsway.curves import Curve, curve
+    from wordsway.curves import Curve, CurvePlan, curve
     from wordsway.datasets import LabelledTexts, load_texts
     from wordsway.encoders.base import Encoder
     from wordsway.encoders.encode import encode
@@ -50,6 +50,7 @@ _HOMES = {
     "AttentionMaps": "attentions",
     "Certificate": "certificates",
     "Curve": "curves",
+    "CurvePlan": "curves",
     "Encoder": "encoders.base",
     "FeatureMap": "maps.base",
     "Flip": "generalization",
@@ -113,6 +114,7 @@ __all__ = [
     "AttentionMaps",
     "Certificate",
     "Curve",
+    "CurvePlan",
     "Encoder",
     "FeatureMap",
     "Flip",

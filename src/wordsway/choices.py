@@ -38,7 +38,9 @@ class Several:
         """Checked; `candidates` are how many tokens there are to choose from."""
         check_size(count, "tokens_at_once")
         if count > candidates:
-            raise InputError(f"tokens_at_once={count} is more than the {candidates} tokens that may move")
+            raise InputError(
+                f"tokens_at_once={count} is more than the {candidates} tokens that may move; use at most {candidates}"
+            )
         if by is not None and by not in CHOICES:
             raise InputError(f"choose={by!r} is not known; use one of: {', '.join(CHOICES)}")
         if ball not in BALLS:

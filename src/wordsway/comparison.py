@@ -99,7 +99,9 @@ def changed_word(before: Tokens, after: Tokens) -> int:
     old, new = before.ids or before.tokens, after.ids or after.tokens
     differ = sorted({before.word_ids[k] for k in range(len(old)) if old[k] != new[k]}, key=str)
     if not differ:
-        raise InputError("the two texts are the same to the encoder, so nothing was substituted")
+        raise InputError(
+            "the two texts are the same to the encoder, so nothing was substituted; replace one word in the second"
+        )
     words = [k for k in differ if k is not None]
     if len(words) != 1 or len(differ) != 1:
         pairs = ", ".join(f"{before.words[k]!r} and {after.words[k]!r}" for k in words[:5])

@@ -112,7 +112,7 @@ def load_texts(
     if where is not None:
         rows = [row for row in rows if where(row)]
     if not rows:
-        raise InputError(f"{name!r} has no rows")
+        raise InputError(f"{name!r} has no rows; it needs one for each text, in columns text and label")
     if pair_column is not None:
         rows = _joined(rows, [pair_column] if isinstance(pair_column, str) else pair_column, name)
     labels = _labels([row.label for row in rows], name)

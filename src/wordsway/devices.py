@@ -2,7 +2,7 @@
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.errors import InputError, one_line
 
 
 def find_device(device: torch.device | str) -> torch.device:
@@ -11,8 +11,11 @@ def find_device(device: torch.device | str) -> torch.device:
         found = torch.device(device)
         torch.empty(1, device=found)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"device={str(device)!r} cannot be used here: {reason}") from None
+        reason = one_line(error).split(". ")[0]
+        reason = f"{reason[:100]}..." if len(reason) > 100 else reason  # torch lists all that there could be
+        raise InputError(
+            f"device={str(device)!r} cannot be used here: {reason}; use cpu, or see which there are: wordsway doctor"
+        ) from None
     return found
 
 

@@ -24,6 +24,7 @@ from wordsway.memory import available_bytes, show_bytes
 from wordsway.study import Job
 
 ENGINES = ("inline", "processes", "dask")
+_START_ONE = "start one (dask scheduler), or leave out --scheduler for workers of this machine"
 _SHARE = 0.85  # of the memory that is available when a run begins
 _TRIES = 2  # times that a cell may take its process down
 _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -278,7 +279,7 @@ def _check_address(address: str) -> None:
     try:
         socket.create_connection((match[1].strip("[]"), int(match[2])), timeout=10).close()
     except (OSError, OverflowError) as error:
-        raise InputError(f"cannot reach the Dask scheduler {address!r}: {one_line(error)}") from None
+        raise InputError(f"cannot reach the Dask scheduler {address!r}: {one_line(error)}; {_START_ONE}") from None
 
 
 def _client(kind: Any, place: Any) -> Any:
@@ -288,4 +289,4 @@ def _client(kind: Any, place: Any) -> Any:
     try:
         return kind(place, timeout=20, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
-        raise InputError(f"cannot reach the Dask scheduler {place!r}: {one_line(error)}") from None
+        raise InputError(f"cannot reach the Dask scheduler {place!r}: {one_line(error)}; {_START_ONE}") from None

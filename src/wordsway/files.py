@@ -29,11 +29,13 @@ def check_target(path: str | os.PathLike[str]) -> None:
     """Raise an OSError that names the file, not a temporary one, unless it can be made where it is to be."""
     target = Path(path)
     if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "This is a folder, not a file", str(target))
+        raise IsADirectoryError(
+            errno.EISDIR, "This is a folder, but a file is to be written; name a file in it", str(target)
+        )
     if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "There is no such folder", str(target.parent))
+        raise FileNotFoundError(errno.ENOENT, "There is no such folder; make it first (mkdir -p)", str(target.parent))
     if not os.access(target.parent, os.W_OK):
-        raise PermissionError(errno.EACCES, "This folder cannot be written to", str(target.parent))
+        raise PermissionError(errno.EACCES, "This folder cannot be written to; name another place", str(target.parent))
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -47,7 +49,10 @@ def decode(content: bytes, name: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         byte = content[error.start]
-        raise InputError(f"{name} is not UTF-8 text: byte {byte:#04x} at position {error.start}") from None
+        raise InputError(
+            f"{name} is not UTF-8 text: byte {byte:#04x} at position {error.start}; a text in another encoding is "
+            "converted by: iconv -f LATIN1 -t UTF-8 OLD > NEW"
+        ) from None
 
 
 def cache_folder() -> Path:

@@ -61,7 +61,10 @@ def compare_prompts(
     check_size(top, "top")
     opened = open_model(model, tokenizer, device)
     if not opened.predicts_tokens:
-        raise InputError(f"{opened.name} does not predict tokens, so it has no answers to compare")
+        raise InputError(
+            f"{opened.name} does not predict tokens, so it has no answers to compare; name a causal model, such as a "
+            ".gguf file"
+        )
     if chat and not opened.encoder.tokenizer.chat_template:
         raise InputError(f"{opened.name} has no chat template; leave out --chat")
     chats = bool(opened.encoder.tokenizer.chat_template) if chat is None else chat

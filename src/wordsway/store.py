@@ -25,6 +25,7 @@ from wordsway.study import Job, Study
 
 _FORMAT = "wordsway.run/1"
 _FILE, _LOCK, _ARRAYS = "run.sqlite", "run.lock", "arrays"
+_WHERE = "name the folder that was --out of wordsway reproduce, run or curve (runs/... unless given)"
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE plans (id INTEGER PRIMARY KEY, at TEXT NOT NULL, version TEXT NOT NULL, study TEXT NOT NULL,
@@ -71,12 +72,12 @@ class Store:
         """The store, for the one driver that may write to it."""
         home = Path(folder)
         if not create and not (home / _FILE).is_file():
-            raise InputError(f"there is no run in {str(folder)!r}")
+            raise InputError(f"there is no run in {str(folder)!r}; {_WHERE}")
         try:
             home.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             why = "it is a file" if home.is_file() else error.strerror
-            raise InputError(f"cannot make the folder {str(folder)!r}: {why}") from None
+            raise InputError(f"cannot make the folder {str(folder)!r}: {why}; name another one with --out") from None
         lock = FileLock(home / _LOCK, timeout=1)  # not 0: who asks whether a driver is at work holds it for a moment
         try:
             lock.acquire()
@@ -100,7 +101,7 @@ class Store:
         """The store, to look at while a driver may be writing."""
         home = Path(folder)
         if not (home / _FILE).is_file():
-            raise InputError(f"there is no run in {str(folder)!r}")
+            raise InputError(f"there is no run in {str(folder)!r}; {_WHERE}")
         with _explained(home):
             store = Store(home, _connect(home / _FILE, write=False))
         try:
@@ -253,7 +254,7 @@ def _explained(folder: Path) -> Iterator[None]:
         if isinstance(error, sqlite3.IntegrityError):
             raise
         if "not a database" in str(error) or "malformed" in str(error):
-            raise InputError(f"{str(folder / _FILE)!r} is damaged or is no run: {error}") from None
+            raise InputError(f"{str(folder / _FILE)!r} is damaged or is no run: {error}; {_WHERE}") from None
         raise StoreError(
             f"cannot write to {str(folder)!r}: {error}; what was measured before is kept: free some space, then "
             f"wordsway resume {folder}"

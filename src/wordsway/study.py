@@ -129,7 +129,7 @@ def _check_values(kind: type[Cell], values: Mapping[str, Any]) -> None:
             if not allows(kind, name, item):
                 raise StudyError(f"{name} must be {wants(kind, name)}, or a list of them, got {item!r}", name)
         if isinstance(value, list | tuple) and len({repr(item) for item in value}) < len(value):
-            raise StudyError(f"{name} names a value twice: {', '.join(map(str, value))}", name)
+            raise StudyError(f"{name} names a value twice, leave one out: {', '.join(map(str, value))}", name)
     for name, maps in _ONLY_FOR.items():
         asked = values.get("map", ())
         bases = {base_name(each) for each in ([asked] if isinstance(asked, str) else asked)}

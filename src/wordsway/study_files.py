@@ -52,7 +52,10 @@ def load_study(path: str | os.PathLike[str], scale: str = "paper") -> Study:
     file = Path(path)
     if not file.is_file():
         known = f"; studies that come along: {', '.join(bundled_studies())}"
-        raise InputError(f"there is no study file {str(path)!r}{' (it is a folder)' if file.is_dir() else known}")
+        raise InputError(
+            f"there is no study file {str(path)!r}"
+            + (" (it is a folder; name a .toml file in it)" if file.is_dir() else known)
+        )
     return _Reader(decode(file.read_bytes(), str(path)), str(path), file.parent).study(scale)
 
 
@@ -88,7 +91,7 @@ class _Reader:
             if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
                 raise self.error(f"{key} must be written as a table in double brackets, [[{key}]]", (key,))
         if not table.get("panel"):
-            raise self.error("a study needs at least one [[panel]]", ())
+            raise self.error("a study needs at least one [[panel]], with map, n and d for a start", ())
         title = table.get("title", "")
         if not isinstance(title, str):
             raise self.error(f"title must be a string, got {title!r}", ("title",))

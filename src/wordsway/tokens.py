@@ -104,7 +104,9 @@ class Tokens:
     def first_dims(self, d: int) -> "Tokens":
         """The first d coordinates of every row, rescaled to norm sqrt(d) where X was: the paper's cropping."""
         if check_size(d, "d") > self.X.shape[1]:
-            raise InputError(f"d={d} is more than the {self.X.shape[1]} coordinates that a token has")
+            raise InputError(
+                f"d={d} is more than the {self.X.shape[1]} coordinates that a token has; use at most {self.X.shape[1]}"
+            )
         X = self.X[:, :d]
         return replace(self, X=normalize_rows(X) if self.normalized else X)
 

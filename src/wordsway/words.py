@@ -41,7 +41,9 @@ def find_words(tokens: Tokens, word: str | int) -> list[int]:
     if not words and number.isdecimal() and 1 <= int(number) <= len(tokens.words):
         words = [int(number) - 1]
     if not words:
-        raise InputError(f"the word {word!r} is not in the text; its {len(tokens.words)} words are numbered from 1")
+        shown = ", ".join(f"#{k} {found!r}" for k, found in enumerate(tokens.words[:12], 1))
+        more = "" if len(tokens.words) <= 12 else f", ... #{len(tokens.words)}"
+        raise InputError(f"the word {word!r} is not in the text; use one of its words or their numbers: {shown}{more}")
     return words
 
 

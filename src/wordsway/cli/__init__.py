@@ -4,6 +4,7 @@ from wordsway.cli.app_command import page
 from wordsway.cli.attention import attention
 from wordsway.cli.common import app
 from wordsway.cli.curve import curve
+from wordsway.cli.doctor_command import doctor
 from wordsway.cli.generalize import generalize
 from wordsway.cli.layers import layers
 from wordsway.cli.measure import measure
@@ -16,6 +17,7 @@ __all__ = [
     "attention",
     "compare",
     "curve",
+    "doctor",
     "export",
     "generalize",
     "layers",

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.common import Debug, Json, Seed, app, one_line_errors
+from wordsway.cli.common import Debug, Json, Seed, TextCommand, app, one_line_errors
 from wordsway.cli.models import (
     At,
     AtOption,
@@ -27,7 +27,7 @@ from wordsway.cli.models import (
 from wordsway.errors import InputError
 
 
-@app.command()
+@app.command(cls=TextCommand)
 def attention(
     text: TextArgument = None,
     file: TextFile = None,

@@ -1,5 +1,7 @@
 """What all commands share: the application, options with one meaning, errors and notes as one line each."""
 
+import errno
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -8,14 +10,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from wordsway import __version__
+from wordsway.cli import completion
 from wordsway.errors import InputError, TextWarning
 from wordsway.files import decode
 
+_UsageError: Any = typer.BadParameter.__mro__[1]  # has no public name in every version
+
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="How far can one word move a model? Bounds from below (search) and from above (certificates).",
 )
@@ -31,6 +36,18 @@ def _allow(modules: list[str] | None) -> list[str] | None:
     return modules
 
 
+class TextCommand(TyperCommand):
+    """A command whose argument is a text: one without quotes comes as several arguments."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except _UsageError as error:
+            if "unexpected extra argument" in str(error):
+                error.message += f'. Put the text in quotes: wordsway {ctx.info_name} "I love her smile"'
+            raise
+
+
 Seed = Annotated[int, typer.Option(min=0, help="Root of all randomness.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Depth = Annotated[int | None, typer.Option(min=1, help="Layers of drf (2 unless given).")]
@@ -38,7 +55,16 @@ Own = Annotated[
     list[str] | None,
     typer.Option("--own", help="A module of yours whose maps may be used, as MODULE:FUNCTION.", callback=_allow),
 ]
-Engine = Annotated[str, typer.Option(help="inline, processes (one a core) or dask.")]
+Maps = Annotated[
+    str, typer.Option("--map", help="Maps, by commas.", autocompletion=completion.list_of(*completion.MAPS))
+]
+DataEncoder = Annotated[
+    str, typer.Option(help="With --data: minilm, a hub id or a folder.", autocompletion=completion.models)
+]
+Engine = Annotated[
+    str,
+    typer.Option(help="inline, processes (one a core) or dask.", autocompletion=completion.one_of(*completion.ENGINES)),
+]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes, or Dask workers of this machine.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
@@ -59,11 +85,27 @@ def one_line_errors(debug: bool, out: Path | None = None) -> Iterator[None]:
     except (InputError, OSError) as error:
         if debug:
             raise
-        message = str(error)
-        if isinstance(error, OSError) and error.strerror and error.filename is not None:
-            message = f"{error.strerror}: {str(error.filename)!r}"
+        message = _mend(error) if isinstance(error, OSError) else str(error)
         print(f"wordsway: {printable(message)}", file=sys.stderr)
         raise typer.Exit(2) from None
+
+
+def _mend(error: OSError) -> str:
+    """What the system refused, and what to do about it."""
+    if not error.strerror:
+        return str(error)
+    name = "" if error.filename is None else f": {str(error.filename)!r}"
+    usual = error.strerror == os.strerror(error.errno or 0)  # else it is ours, and says what to do itself
+    advice = {
+        errno.ENOENT: "check the path, and in which folder you are",
+        errno.EISDIR: "name a file in it",
+        errno.EACCES: "check who may read and write it, or name another place",
+        errno.EPERM: "check who may read and write it, or name another place",
+        errno.EROFS: "name another place with --out",
+        errno.ENOSPC: "free some space, or name another place with --out",
+    }
+    fix = advice.get(error.errno or 0) if usual else None
+    return f"{error.strerror}{name}" + ("" if fix is None else f"; {fix}")
 
 
 def _note(message: Warning | str, *details: Any, **more: Any) -> None:
@@ -94,7 +136,7 @@ def command_line() -> list[str]:
 def read_text(text: str | None, file: Path | None) -> str | None:
     """A text from the command line, a file or stdin; None where none was given."""
     if text is not None and file is not None:
-        raise InputError("give a text or --file, not both")
+        raise InputError("give a text or --file, not both: leave one of them out")
     if file is not None:
         content, name = file.read_bytes(), str(file)
     elif text == "-":

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wordsway.cli import completion
 from wordsway.cli.common import (
+    DataEncoder,
     Debug,
     Depth,
     Engine,
     Json,
+    Maps,
     Own,
     Seed,
     Workers,
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def curve(
-    map: Annotated[str, typer.Option("--map", help="Maps, by commas.")] = "rf,raf,relu-raf",
+    map: Maps = "rf,raf,relu-raf",
     own: Own = None,
     n: Annotated[str, typer.Option("--n", help="Context lengths, by commas.")] = "10,20,50,100,150,200,250",
     d: Annotated[str, typer.Option("--d", help="Embedding sizes, by commas.")] = "384",
@@ -37,9 +40,12 @@ def curve(
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option(help="Real texts: imdb, sentences, sample, a file, an aclImdb folder or a hub id. Else Gaussian."),
+        typer.Option(
+            help="Real texts: imdb, sentences, sample, a file, an aclImdb folder or a hub id. Else Gaussian.",
+            autocompletion=completion.data,
+        ),
     ] = None,
-    encoder: Annotated[str, typer.Option(help="With --data: minilm, a hub id or a folder.")] = "minilm",
+    encoder: DataEncoder = "minilm",
     layer: Annotated[int, typer.Option(min=0, help="With --data: the hidden state to embed with.")] = 0,
     seed: Seed = 0,
     out: Annotated[

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wordsway.cli import completion
 from wordsway.cli.common import (
+    DataEncoder,
     Debug,
     Depth,
     Engine,
     Json,
+    Maps,
     Own,
     Seed,
     Workers,
@@ -22,6 +25,7 @@ from wordsway.cli.common import (
     printable,
 )
 from wordsway.cli.common import whole_numbers as whole
+from wordsway.cli.models import Device
 from wordsway.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,13 +34,19 @@ if TYPE_CHECKING:
 
 @app.command()
 def generalize(
-    map: Annotated[str, typer.Option("--map", help="Maps, by commas.")] = "rf,raf,relu-raf",
+    map: Maps = "rf,raf,relu-raf",
     own: Own = None,
     n: Annotated[str, typer.Option("--n", help="Context lengths, by commas.")] = "40",
     train_size: Annotated[str, typer.Option(help="Numbers of training texts, by commas.")] = "100,400",
-    training: Annotated[str, typer.Option(help="finetune, retrain or both.")] = "both",
+    training: Annotated[
+        str, typer.Option(help="finetune, retrain or both.", autocompletion=completion.one_of(*completion.TRAININGS))
+    ] = "both",
     objective: Annotated[
-        str, typer.Option(help="What the move minimises, by commas: align, error, penalized.")
+        str,
+        typer.Option(
+            help="What the move minimises, by commas: align, error, penalized.",
+            autocompletion=completion.list_of(*completion.OBJECTIVES),
+        ),
     ] = "align,error",
     penalty: Annotated[
         str | None, typer.Option(help="For the objective penalized, by commas (0.1 unless given).")
@@ -54,16 +64,17 @@ def generalize(
         str | None,
         typer.Option(
             help="Labelled texts: imdb, sentences, sample, a file, an aclImdb folder or a hub id. Else Gaussian texts "
-            "with labels from a linear rule."
+            "with labels from a linear rule.",
+            autocompletion=completion.data,
         ),
     ] = None,
-    encoder: Annotated[str, typer.Option(help="With --data: minilm, a hub id or a folder.")] = "minilm",
+    encoder: DataEncoder = "minilm",
     layer: Annotated[int, typer.Option(min=0, help="With --data: the hidden state to embed with.")] = 0,
     shorter_than: Annotated[
         int | None, typer.Option(min=2, help="With --data: only texts of fewer tokens (the paper: 240).")
     ] = None,
     seed: Seed = 0,
-    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    device: Device = "cpu",
     out: Annotated[
         Path | None,
         typer.Option(help="Folder for tables and pictures; a run that was stopped goes on from there."),

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.common import Debug, Json, Seed, app, one_line_errors
+from wordsway.cli.common import Debug, Json, Seed, TextCommand, app, one_line_errors
 from wordsway.cli.models import (
     At,
     AtOption,
@@ -26,7 +26,7 @@ from wordsway.cli.models import (
 )
 
 
-@app.command()
+@app.command(cls=TextCommand)
 def layers(
     text: TextArgument = None,
     file: TextFile = None,

@@ -5,9 +5,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wordsway.cli.common import Debug, Depth, Json, Own, Seed, app, one_line_errors, read_text, whole_numbers
+from wordsway.cli import completion
+from wordsway.cli.common import (
+    Debug,
+    Depth,
+    Json,
+    Own,
+    Seed,
+    TextCommand,
+    app,
+    one_line_errors,
+    read_text,
+    whole_numbers,
+)
 from wordsway.cli.endings import Ending
-from wordsway.cli.models import At, check_output, measure_model, said, the_text
+from wordsway.cli.models import At, Device, check_output, measure_model, said, the_text
 from wordsway.cli.report_command import check_page
 from wordsway.errors import InputError
 from wordsway.files import check_target
@@ -19,7 +31,7 @@ if TYPE_CHECKING:
 GAUSSIAN = ("synthetic", "correlated")
 
 
-@app.command()
+@app.command(cls=TextCommand)
 def measure(
     text: Annotated[
         str | None,
@@ -34,21 +46,33 @@ def measure(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Measure a model instead of a map: minilm, sentiment, mpnet, a folder, a hub id, or reinit:NAME."
+            help="Measure a model instead of a map: minilm, sentiment, mpnet, a folder, a hub id, or reinit:NAME.",
+            autocompletion=completion.models,
         ),
     ] = None,
     output: Annotated[
-        str | None, typer.Option(help="Of a model: last (unless given), pooled, logits, layer:K or all-layers.")
+        str | None,
+        typer.Option(
+            help="Of a model: last (unless given), pooled, logits, layer:K or all-layers.",
+            autocompletion=completion.one_of(*completion.OUTPUTS),
+        ),
     ] = None,
     at: Annotated[At | None, typer.Option(help="Of a model: where moves enter (embeddings unless given).")] = None,
     map: Annotated[
         str | None,
-        typer.Option("--map", help="rf, drf, raf (unless given), relu-raf, transformer; raf:heads=4,causal."),
+        typer.Option(
+            "--map",
+            help="rf, drf, raf (unless given), relu-raf, transformer; raf:heads=4,causal.",
+            autocompletion=completion.one_of(*completion.MAPS),
+        ),
     ] = None,
     own: Own = None,
     encoder: Annotated[
         str | None,
-        typer.Option(help="minilm (for a text, unless given), a hub id or folder, synthetic, or correlated."),
+        typer.Option(
+            help="minilm (for a text, unless given), a hub id or folder, synthetic, or correlated.",
+            autocompletion=completion.encoders,
+        ),
     ] = None,
     layer: Annotated[int, typer.Option(min=0, help="Hidden state to embed with; 0 is the embedding layer.")] = 0,
     n: Annotated[
@@ -68,18 +92,38 @@ def measure(
         int | None, typer.Option("--tokens-at-once", help="Move so many tokens together, greedily chosen.")
     ] = None,
     choose: Annotated[
-        str | None, typer.Option(help="With --tokens-at-once: greedy, random or given (--token).")
+        str | None,
+        typer.Option(
+            help="With --tokens-at-once: greedy, random or given (--token).",
+            autocompletion=completion.one_of("greedy", "random", "given"),
+        ),
     ] = None,
-    ball: Annotated[str, typer.Option(help="With --tokens-at-once: a ball for each token, or one shared.")] = "each",
+    ball: Annotated[
+        str,
+        typer.Option(
+            help="With --tokens-at-once: a ball for each token, or one shared.",
+            autocompletion=completion.one_of("each", "shared"),
+        ),
+    ] = "each",
     radius: Annotated[
         float, typer.Option(help="Largest norm of a move, in units of sqrt(d); with --raw, of a token's own norm.")
     ] = 1.0,
     raw: Annotated[bool, typer.Option("--raw", help="Do not rescale rows to norm sqrt(d).")] = False,
     depth: Depth = None,
-    activation: Annotated[str, typer.Option(help="relu, tanh, gelu or identity, for rf and drf.")] = "relu",
+    activation: Annotated[
+        str,
+        typer.Option(
+            help="relu, tanh, gelu or identity, for rf and drf.",
+            autocompletion=completion.one_of(*completion.ACTIVATIONS),
+        ),
+    ] = "relu",
     temperature: Annotated[float, typer.Option(help="Of the softmax, for raf.")] = 1.0,
     budget: Annotated[
-        str | None, typer.Option(help="Of the search of a token: quick, default, thorough, or evaluations.")
+        str | None,
+        typer.Option(
+            help="Of the search of a token: quick, default, thorough, or evaluations.",
+            autocompletion=completion.one_of(*completion.BUDGETS),
+        ),
     ] = None,
     certificate: Annotated[
         bool, typer.Option("--certificate/--no-certificate", help="Upper bounds; a long text is quicker without.")
@@ -88,7 +132,7 @@ def measure(
         int, typer.Option(min=0, help="Random moves to compare with; with --against, random words.")
     ] = 100,
     seed: Seed = 0,
-    device: Annotated[str, typer.Option(help="cpu, cuda or mps.")] = "cpu",
+    device: Device = "cpu",
     watch: Annotated[
         bool, typer.Option("--watch", help="Say each token's bounds on stderr as soon as they are known.")
     ] = False,
@@ -225,7 +269,7 @@ def _refuse_with_model(given: dict[str, Any], raw: bool, layer: int, activation:
     used += ["--temperature"] * (temperature != 1.0)
     if used:
         hint = "; for two texts: wordsway substitute --candidates, or ws.change" if used[0] == "--against" else ""
-        raise InputError(f"{used[0]} belongs to a map, not to --model{hint}")
+        raise InputError(f"{used[0]} belongs to a map, not to --model; leave one of them out{hint}")
 
 
 def _refuse_text_options(
@@ -291,7 +335,8 @@ class _Prepare:
         tokens = encode(text, self.encoder, **self.options)
         if self.n is not None:
             if check_size(self.n, "--n") > len(tokens):
-                raise InputError(f"--n {self.n} is more than the {len(tokens)} tokens that the text has")
+                have = len(tokens)
+                raise InputError(f"--n {self.n} is more than the {have} tokens that the text has; use at most {have}")
             tokens = tokens[: self.n]
         return tokens if self.d is None else tokens.first_dims(self.d)
 

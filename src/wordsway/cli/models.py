@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wordsway.cli import completion
 from wordsway.cli.common import number, read_text, short_name
 from wordsway.errors import InputError
 from wordsway.files import check_target, decode
@@ -39,7 +40,8 @@ Model = Annotated[
     str,
     typer.Option(
         help="minilm or sentiment (bundled), mpnet, a folder, a .gguf file, or a hub id; "
-        "reinit: before it redraws its weights."
+        "reinit: before it redraws its weights.",
+        autocompletion=completion.models,
     ),
 ]
 AtOption = Annotated[
@@ -48,7 +50,7 @@ AtOption = Annotated[
 BudgetOption = Annotated[Budget, typer.Option(help="How long to search.")]
 Radius = Annotated[float, typer.Option(help="Norm of a move, in units of the word's own embedding norm.")]
 MaxTokens = Annotated[int | None, typer.Option(help="Crop a text that is longer than this.")]
-Device = Annotated[str, typer.Option(help="cpu, cuda or mps.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda or mps.", autocompletion=completion.one_of(*completion.DEVICES))]
 Out = Annotated[Path | None, typer.Option(help="Also save the result to this JSON file.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw a picture to this file (.png, .pdf or .svg).")]
 
@@ -57,9 +59,9 @@ def the_text(text: str | None, file: Path | None) -> str:
     """A text that must be there."""
     given = read_text(text, file)
     if given is None:
-        raise InputError("give a text, --file PATH, or - for stdin")
+        raise InputError('give a text in quotes, as "I love her smile", or --file PATH, or - for stdin')
     if not given.strip():
-        raise InputError("the text is empty")
+        raise InputError('the text is empty; give some words, as "I love her smile"')
     return given
 
 
@@ -90,7 +92,7 @@ def word_list(path: Path | None) -> list[str] | None:
     lines = [line.strip() for line in decode(path.read_bytes(), str(path)).splitlines()]
     words = [line for line in lines if line and not line.startswith("#")]
     if not words:
-        raise InputError(f"{str(path)!r} has no words, one a line")
+        raise InputError(f"{str(path)!r} has no words; write some, one a line")
     return words
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wordsway.cli import completion
 from wordsway.cli.common import Debug, Engine, Json, Own, Workers, app, command_line, one_line_errors, printable
 from wordsway.errors import InputError
 
@@ -17,10 +18,19 @@ if TYPE_CHECKING:
     from wordsway.study import Study
 
 Scheduler = Annotated[str | None, typer.Option(help="With --engine dask: a scheduler that runs, tcp://HOST:PORT.")]
-Scale = Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (the published grid).")]
+Scale = Annotated[
+    str,
+    typer.Option(
+        help="smoke (seconds), laptop (minutes) or paper (the published grid).",
+        autocompletion=completion.one_of(*completion.SCALES),
+    ),
+]
 Trials = Annotated[int | None, typer.Option(min=1, help="Texts and weights to average over.")]
 Data = Annotated[
-    str | None, typer.Option(help="Labelled texts: imdb, sentences, sample, a file, a folder or a hub id.")
+    str | None,
+    typer.Option(
+        help="Labelled texts: imdb, sentences, sample, a file, a folder or a hub id.", autocompletion=completion.data
+    ),
 ]
 RunSeed = Annotated[int | None, typer.Option("--seed", min=0, help="Root of all randomness (0 unless given).")]
 Run = Annotated[Path, typer.Argument(help="The folder of a run.", show_default=False)]
@@ -52,17 +62,29 @@ def studies(as_json: Json = False, debug: Debug = False) -> None:
 @app.command()
 def reproduce(
     names: Annotated[
-        list[str] | None, typer.Argument(help="fig1 ... fig5, or panels as fig3a; all unless given.")
+        list[str] | None,
+        typer.Argument(help="fig1 ... fig5, or panels as fig3a; all unless given.", autocompletion=completion.figures),
     ] = None,
     scale: Scale = "laptop",
     encoder: Annotated[
-        str | None, typer.Option(help="minilm, mpnet, bert-base-uncased, synthetic, any hub id or folder.")
+        str | None,
+        typer.Option(
+            help="minilm, mpnet, bert-base-uncased, synthetic, any hub id or folder.",
+            autocompletion=completion.encoders,
+        ),
     ] = None,
     data: Data = None,
     padding: Annotated[
-        str | None, typer.Option(help="published (short reviews padded to 256 tokens) or none (longer reviews).")
+        str | None,
+        typer.Option(
+            help="published (short reviews padded to 256 tokens) or none (longer reviews).",
+            autocompletion=completion.one_of("published", "none"),
+        ),
     ] = None,
-    chat_model: Annotated[str | None, typer.Option(help="For fig1-right: a hub id, a folder or a GGUF file.")] = None,
+    chat_model: Annotated[
+        str | None,
+        typer.Option(help="For fig1-right: a hub id, a folder or a GGUF file.", autocompletion=completion.models),
+    ] = None,
     trials: Trials = None,
     seed: RunSeed = None,
     engine: Engine = "processes",
@@ -88,13 +110,23 @@ def reproduce(
 @app.command()
 def run(
     study: Annotated[
-        str, typer.Argument(help="A study of your own, in TOML, or one that comes along.", show_default=False)
+        str,
+        typer.Argument(
+            help="A study of your own, in TOML, or one that comes along.",
+            show_default=False,
+            autocompletion=completion.studies,
+        ),
     ],
     scale: Annotated[
         str | None,
-        typer.Option(help="smoke, laptop or paper: a file as it is. Unless given, laptop for a known study."),
+        typer.Option(
+            help="smoke, laptop or paper: a file as it is. Unless given, laptop for a known study.",
+            autocompletion=completion.one_of(*completion.SCALES),
+        ),
     ] = None,
-    encoder: Annotated[str | None, typer.Option(help="Another encoder or model than the study's.")] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="Another encoder or model than the study's.", autocompletion=completion.models)
+    ] = None,
     own: Own = None,
     data: Data = None,
     trials: Trials = None,

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.common import Debug, Json, Seed, app, one_line_errors
+from wordsway.cli import completion
+from wordsway.cli.common import Debug, Json, Seed, TextCommand, app, one_line_errors
 from wordsway.cli.models import (
     Budget,
     BudgetOption,
@@ -34,7 +35,7 @@ class Search(StrEnum):
     guided = "guided"
 
 
-@app.command()
+@app.command(cls=TextCommand)
 def substitute(
     text: TextArgument = None,
     file: TextFile = None,
@@ -42,7 +43,11 @@ def substitute(
     word: Annotated[str, typer.Option(help="The word to replace: itself, its number from 1, or all.")] = "all",
     top: Annotated[int, typer.Option(min=1, help="How many replacements to list.")] = 10,
     output: Annotated[
-        str | None, typer.Option(help="last, pooled, logits, layer:K, all-layers (logits if the model has them).")
+        str | None,
+        typer.Option(
+            help="last, pooled, logits, layer:K, all-layers (logits if the model has them).",
+            autocompletion=completion.one_of(*completion.OUTPUTS),
+        ),
     ] = None,
     candidates: Annotated[Path | None, typer.Option(help="Try only the words of this file, one a line.")] = None,
     pieces: Annotated[bool, typer.Option("--pieces", help="Try pieces of words as well as whole ones.")] = False,

@@ -33,7 +33,7 @@ def check_text(text: Any, name: str) -> str:
     if not isinstance(text, str):
         raise InputError(f"{name} must be a str, got {type(text).__name__}")
     if not text.strip():
-        raise InputError(f"{name} is empty")
+        raise InputError(f"{name} is empty; give some words")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -49,7 +49,10 @@ def crop(count: int, special: Sequence[bool], max_tokens: int | None) -> list[in
         return list(range(count))
     room = max_tokens - sum(special)
     if room < 1:
-        raise InputError(f"max_tokens={max_tokens} leaves no room for words beside {sum(special)} special tokens")
+        raise InputError(
+            f"max_tokens={max_tokens} leaves no room for words beside {sum(special)} special tokens; "
+            f"use at least {sum(special) + 1}"
+        )
     kept = [k for k in range(count) if not special[k]][:room]
     return sorted([*kept, *(k for k in range(count) if special[k])])
 

@@ -11,18 +11,19 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from wordsway.encoders import bundled
+from wordsway.encoders.at_hand import HUB_NAMES, SENTIMENT, models_at_hand
 from wordsway.encoders.pretrained import PretrainedEncoder
 from wordsway.encoders.reinit import Redraw, draw_weights, keep_embeddings, split_name
 from wordsway.errors import InputError, one_line
 from wordsway.progress import bars_for_people
 
 EXTRA = "pip install 'wordsway[text]'"
-HUB_NAMES = {"mpnet": "sentence-transformers/all-mpnet-base-v2"}
 HUB_SECONDS = 5  # how long to wait for an answer of the hub
 _FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
 _ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -59,15 +60,20 @@ def locate(name: str | os.PathLike[str]) -> Location:
     if text in HUB_NAMES:
         folder = _local_models(text)
         return _hub(HUB_NAMES[text]) if folder is None else Location(text, folder, _fingerprint(folder))
+    if text == SENTIMENT and not path.is_dir():
+        raise InputError(f"{text!r} is a classifier: use it as --model {text}, or its encoder {bundled.NAME!r}")
     if path.is_file() and path.suffix == ".gguf":
+        _require_gguf()
         return Location(text, path.parent, _fingerprint(path), path.name)
     if path.is_dir():
         return _folder(text, path)
     if path.is_file():
-        raise InputError(f"{text!r} is a file, but a model is a folder with safetensors, a .gguf file or a hub id")
+        raise InputError(
+            f"{text!r} is a file, but a model is a folder with safetensors, a .gguf file or a hub id; {advice(text)}"
+        )
     if not _ID.fullmatch(text) or text.startswith(".") or path.suffix == ".gguf":
         kind = "file" if path.suffix == ".gguf" else "model folder"
-        raise InputError(f"there is no {kind} {text!r}, and it is no name of a model on the hub either")
+        raise InputError(f"there is no {kind} {text!r}, and it is no name of a model on the hub either; {advice(text)}")
     return _hub(text)
 
 
@@ -97,12 +103,13 @@ def read_model(location: Location, kind: str, device: str) -> Any:
                 **_options(location),
             )
         except Exception as error:  # damaged files raise many kinds of errors
-            raise InputError(f"cannot load {location.name!r}: {one_line(error)}") from error
+            raise InputError(f"cannot load {location.name!r}: {one_line(error)}; {_again(location)}") from error
     # A pooler on top is not part of any hidden state; everything else must come from the file.
     unused = "pooler" if kind == "AutoModel" else None
     missing = sorted(key for key in report["missing_keys"] if unused is None or unused not in key)
     if missing or report["mismatched_keys"]:
-        raise InputError(f"{location.name!r} lacks weights of its own architecture, such as {(missing or ['?'])[0]!r}")
+        lacking = f"lacks weights of its own architecture, such as {(missing or ['?'])[0]!r}"
+        raise InputError(f"{location.name!r} {lacking}; {_again(location)}")
     return model.eval().requires_grad_(False).to(device)
 
 
@@ -147,7 +154,8 @@ def _config(location: Location) -> Any:
         try:
             return AutoConfig.from_pretrained(location.folder, **_options(location))
         except Exception as error:
-            raise InputError(f"cannot read the configuration of {location.name!r}: {one_line(error)}") from error
+            why = f"cannot read the configuration of {location.name!r}: {one_line(error)}"
+            raise InputError(f"{why}; {_again(location)}") from error
 
 
 def count_tokens(texts: Sequence[str], name: str | os.PathLike[str]) -> list[int]:
@@ -165,12 +173,28 @@ def read_tokenizer(location: Location) -> Any:
         try:
             return AutoTokenizer.from_pretrained(location.folder, use_fast=True, **_options(location))
         except Exception as error:  # damaged files raise many kinds of errors
-            raise InputError(f"cannot load the tokenizer of {location.name!r}: {one_line(error)}") from error
+            why = f"cannot load the tokenizer of {location.name!r}: {one_line(error)}"
+            raise InputError(f"{why}; {_again(location)}") from error
 
 
 def _options(location: Location) -> dict[str, Any]:
     files = {"gguf_file": location.gguf} if location.gguf else {}
     return {"local_files_only": True, "trust_remote_code": False, **files}
+
+
+def advice(name: str) -> str:
+    """What to do where there is no model of a name: perhaps another one was meant."""
+    known = list(dict.fromkeys([bundled.NAME, SENTIMENT, *HUB_NAMES, *(model.name for model in models_at_hand())]))
+    near = get_close_matches(name, known, 1)
+    meant = f"did you mean {near[0]!r}? Else " if near and near[0] != name else ""
+    return f"{meant}use a folder, or the bundled {bundled.NAME!r}; wordsway doctor lists all that are at hand"
+
+
+def _again(location: Location) -> str:
+    """What to do about files that cannot be loaded."""
+    if location.gguf:
+        return "download the file again, or use safetensors"
+    return "is it whole? Download it again, or write it with save_pretrained of the model and of its tokenizer"
 
 
 def require_transformers() -> None:
@@ -179,12 +203,18 @@ def require_transformers() -> None:
         raise InputError(f"encoding text needs the transformers library; install the extra: {EXTRA}")
 
 
+def _require_gguf() -> None:
+    if any(importlib.util.find_spec(name) is None for name in ("gguf", "accelerate")):
+        raise InputError("GGUF files need gguf and accelerate; install the extra: pip install 'wordsway[gguf]'")
+
+
 def _folder(name: str, folder: Path) -> Location:
     weights = sorted(file.name for file in folder.iterdir() if file.suffix in (".safetensors", ".gguf"))
     if (folder / "config.json").is_file() and any(file.endswith(".safetensors") for file in weights):
         return Location(name, folder, _fingerprint(folder))
     gguf = [file for file in weights if file.endswith(".gguf")]
     if len(gguf) == 1:
+        _require_gguf()
         return Location(name, folder, _fingerprint(folder / gguf[0]), gguf[0])
     if gguf:
         raise InputError(f"{name!r} has several GGUF files: name one of them, such as {str(Path(name) / gguf[0])!r}")
@@ -208,20 +238,21 @@ def _hub(name: str) -> Location:
         pass
     try:
         if constants.HF_HUB_OFFLINE:
-            raise ConnectionError("HF_HUB_OFFLINE is set")
+            raise ConnectionError("HF_HUB_OFFLINE is set; unset it to download")
         info = HfApi().model_info(name, timeout=HUB_SECONDS)
     except errors.GatedRepoError:
         raise InputError(f"{name!r} is gated: accept its terms on the hub, then run `hf auth login`") from None
     except (errors.RepositoryNotFoundError, errors.HFValidationError):
-        raise InputError(f"there is no model {name!r} on the hub (or it is private), nor a folder here") from None
+        raise InputError(
+            f"there is no model {name!r} on the hub (or it is private), nor a folder here; {advice(name)}"
+        ) from None
     except Exception as error:  # the client's many network errors have no public class in common
         # Other programs keep only the files that they need; these may be enough.
         config = try_to_load_from_cache(name, "config.json")
         if isinstance(config, str) and list(Path(config).parent.glob("*.safetensors")):
             return _snapshot(name, Path(config).parent)
         raise InputError(
-            f"{name!r} is not in the local cache, and the hub cannot be reached ({one_line(error)}); use a folder, "
-            f"or the bundled encoder {bundled.NAME!r}"
+            f"{name!r} is not in the local cache, and the hub cannot be reached ({one_line(error)}); {advice(name)}"
         ) from error
     if not any(file.rfilename.endswith(".safetensors") for file in info.siblings or []):
         raise InputError(f"{name!r} has no safetensors weights on the hub; pickled weights are not loaded")
