@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-OPTIONAL = ("report.md", "app.md")
 
 # Pages of the API reference. A public name that no page has goes to the last one.
 PAGES: dict[str, tuple[str, str]] = {
     "measure": (
         "Measure",
-        "word_sensitivity Sensitivity load_result change substitution Substitution certify Certificate",
+        "word_sensitivity Sensitivity load_result report_html explain WordExplanation change substitution Substitution certify Certificate",
     ),
     "maps": (
         "Feature maps",
@@ -30,7 +29,7 @@ PAGES: dict[str, tuple[str, str]] = {
         "compare_prompts PromptChange",
     ),
     "learning": ("Learning a flipped word", "Generalization Flip generalize FlipPlan Flips"),
-    "studies": ("Studies and curves", "run Study Panel find_study load_study Table curve Curve"),
+    "studies": ("Studies and curves", "run Study Panel find_study load_study Table curve CurvePlan Curve"),
     "training": (
         "While training",
         "WordSensitivityCallback probe_sensitivity ProbeReport sensitivity_penalty embedding_noise",
@@ -129,22 +128,6 @@ def pages() -> dict[str, str]:
 
 def on_config(config: Any) -> Any:
     sys.path.insert(0, str(ROOT / "src"))  # the library of this tree, whatever else is installed
-    docs = Path(config.docs_dir)
-
-    def kept(entries: list[Any]) -> list[Any]:
-        found = []
-        for entry in entries:
-            if isinstance(entry, dict):
-                ((title, target),) = entry.items()
-                if isinstance(target, list):
-                    found.append({title: kept(target)})
-                    continue
-                if target in OPTIONAL and not (docs / target).is_file():
-                    continue
-            found.append(entry)
-        return found
-
-    config.nav = kept(config.nav)
     (reference,) = (e["Reference"] for e in config.nav if isinstance(e, dict) and "Reference" in e)
     reference += [{title: f"reference/{page}.md"} for page, (title, _) in grouped().items()]
     return config

@@ -22,6 +22,11 @@ def measured(phi: Any, tokens: ws.Tokens, **options: Any) -> ws.Sensitivity:
     return ws.word_sensitivity(phi, tokens, budget="quick", certificate=False, random_draws=0, **options)
 
 
+def explained(result: ws.Sensitivity) -> tuple[ws.WordExplanation, ...]:
+    assert result.explained is not None
+    return result.explained
+
+
 class TestAttentionTo:
     """The weight that every token gives to some, against the matrix of weights."""
 
@@ -78,7 +83,7 @@ class TestExplain:
     def test_the_move_that_was_found_draws_attention(self, tokens: ws.Tokens) -> None:
         phi = ws.RandomAttention().sample(384, seed=0)
         result = measured(phi, tokens)
-        (top,) = ws.explain(phi, tokens, result, 1).explained or ()
+        (top,) = explained(ws.explain(phi, tokens, result, 1))
         assert result.top_word is not None and top.word == result.top_word.word
         assert top.attention_before is not None and top.attention_after is not None
         assert sum(top.attention_after) > 5 * sum(top.attention_before)
@@ -86,19 +91,19 @@ class TestExplain:
     def test_the_last_layer_changes_by_what_was_found(self, tokens: ws.Tokens) -> None:
         phi = ws.RandomTransformer(depth=2).sample(384, seed=0)
         result = measured(phi, tokens, token=[2, 4])
-        explained = ws.explain(phi, tokens, result, 2, replacements=0).explained or ()
+        found = explained(ws.explain(phi, tokens, result, 2, replacements=0))
         lowers = {word.word: word.lower for word in result.words or ()}
-        assert [each.layers and each.layers[-1] for each in explained] == pytest.approx(
-            [lowers[each.word] for each in explained], rel=1e-6
+        assert [each.layers and each.layers[-1] for each in found] == pytest.approx(
+            [lowers[each.word] for each in found], rel=1e-6
         )
-        assert all(each.replacements == () for each in explained)
+        assert all(each.replacements == () for each in found)
 
     @pytest.mark.slow
     def test_a_real_model(self) -> None:
         phi = ws.PretrainedMap("sentiment", "logits")
         tokens = phi.encode(TEXT)
         result = ws.explain(phi, tokens, measured(phi, tokens, token=[4]), 1)
-        (good,) = result.explained or ()
+        (good,) = explained(result)
         assert good.word == 3 and good.layers is not None and len(good.layers) == 7
         assert len(good.replacements) == 5 and "200 words tried" in good.tried
         best = good.replacements[0]
@@ -113,7 +118,7 @@ class TestRealWords:
     def test_the_best_word_of_the_whole_vocabulary(self, tokens: ws.Tokens) -> None:
         phi = ws.RandomAttention().sample(384, seed=0)
         result = ws.explain(phi, tokens, measured(phi, tokens, token=[4]), [3])
-        (good,) = result.explained or ()
+        (good,) = explained(result)
         assert "21,721 words tried, the whole vocabulary" in good.tried
         changes = [each.change for each in good.replacements]
         assert changes == sorted(changes, reverse=True) and len(changes) == 5
@@ -127,7 +132,7 @@ class TestRealWords:
     def test_behind_the_embedding_layer(self) -> None:
         tokens = ws.encode("I love her smile", layer=2)
         phi = ws.RandomAttention().sample(384, seed=0)
-        (smile,) = ws.explain(phi, tokens, measured(phi, tokens, token=[4]), 1).explained or ()
+        (smile,) = explained(ws.explain(phi, tokens, measured(phi, tokens, token=[4]), 1))
         best = smile.replacements[0]
         again = ws.encode(f"I love her {best.text}", layer=2)
         assert best.change == pytest.approx(ws.change(phi, tokens, again), rel=1e-4)
@@ -141,12 +146,12 @@ class TestRealWords:
         assert "punctuation" in why[","] and "pieces" in why["unbelievably"]
         synthetic = ws.encode("no such words", "synthetic")
         phi = ws.RandomAttention().sample(768, seed=0)
-        (none,) = ws.explain(phi, synthetic, measured(phi, synthetic, token=[0]), 1).explained or ()
+        (none,) = explained(ws.explain(phi, synthetic, measured(phi, synthetic, token=[0]), 1))
         assert none.replacements == () and "no vocabulary" in none.tried
 
     def test_a_lazy_map_is_asked_little(self, tokens: ws.Tokens) -> None:
         phi = ws.RandomFeatures().sample(n=len(tokens), d=384, seed=0, lazy=True)
-        (good,) = ws.explain(phi, tokens, measured(phi, tokens, token=[4]), 1).explained or ()
+        (good,) = explained(ws.explain(phi, tokens, measured(phi, tokens, token=[4]), 1))
         assert good.replacements and "100 words tried, drawn from the 21,721" in good.tried
 
 

@@ -96,7 +96,8 @@ class TestOneFile:
         assert [each["tabindex"] for each in words.values()].count("0") == 1
 
     def test_details_of_a_word(self, evil: ws.Sensitivity) -> None:
-        explained = (evil.explained or ())[0]
+        assert evil.explained
+        explained = evil.explained[0]
         found = word_fragment(evil, explained.word)
         assert all(each.text in found for each in explained.replacements) and explained.tried in found
         with pytest.raises(ws.InputError, match="was not explained"):

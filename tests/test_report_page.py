@@ -122,8 +122,8 @@ def test_tables_are_sorted_filtered_and_taken_away(page: Pages, address: str, re
     tab.goto(address)
     table = tab.locator(".grid").first
     column = lambda k: table.locator(f"tbody td:nth-child({k})").all_inner_texts()  # noqa: E731
-    words = result.words or ()
-    assert column(1) == [str(k) for k in range(1, len(words) + 1)]
+    words = result.words
+    assert words is not None and column(1) == [str(k) for k in range(1, len(words) + 1)]
     table.get_by_role("button", name="place").click()
     assert column(3) == [str(k) for k in range(len(words), 0, -1)]
     assert table.locator("th[aria-sort=descending]").inner_text().startswith("place")

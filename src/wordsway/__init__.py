@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from wordsway.pretrained.map import PretrainedMap
     from wordsway.prompts import PromptChange, compare_prompts
     from wordsway.replacements import Substitutions, substitutions
+    from wordsway.report import report_html
     from wordsway.result import Sensitivity, WordExplanation, load_result
     from wordsway.runner import run
     from wordsway.sensitivity import change, word_sensitivity
@@ -102,6 +103,7 @@ _HOMES = {
     "normalize_rows": "tokens",
     "probe_sensitivity": "training.probe",
     "random_words": "encoders.vocabulary",
+    "report_html": "report",
     "run": "runner",
     "sensitivity_penalty": "training.control",
     "substitution": "comparison",
@@ -166,6 +168,7 @@ __all__ = [
     "normalize_rows",
     "probe_sensitivity",
     "random_words",
+    "report_html",
     "run",
     "sensitivity_penalty",
     "substitution",
