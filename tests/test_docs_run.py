@@ -180,7 +180,8 @@ def check_command(line: str) -> None:
     if words[0] == "wordsway":
         group: Any = typer.main.get_command(app)
         if len(words) == 1 or words[1].startswith("-"):
-            assert words[1:] in ([], ["--help"], ["--version"])
+            known = {name for parameter in group.params for name in parameter.opts} | {"--help"}
+            assert set(words[1:]) <= known
             return
         assert words[1] in group.commands, f"there is no command {words[1]!r}"
         if "--help" not in words:
