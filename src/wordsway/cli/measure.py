@@ -19,16 +19,14 @@ from wordsway.cli.common import (
     whole_numbers,
 )
 from wordsway.cli.endings import Ending
+from wordsway.cli.measure_checks import GAUSSIAN, check_early, refuse_text_options, refuse_with_model
 from wordsway.cli.models import At, Device, check_output, measure_model, said, the_text
 from wordsway.cli.report_command import check_page
 from wordsway.errors import InputError
-from wordsway.files import check_target
 
 if TYPE_CHECKING:
     from wordsway.encoders.base import Encoder
     from wordsway.tokens import Tokens
-
-GAUSSIAN = ("synthetic", "correlated")
 
 
 @app.command(cls=TextCommand)
@@ -156,11 +154,11 @@ def measure(
     """
     with one_line_errors(debug):
         given = read_text(text, file)
-        _check_early(radius, word, token, against, joint or special, out)
+        check_early(radius, word, token, against, joint or special, out)
         check_page(html)
         end = Ending(as_json, out, html, explained, seed, device)
         if given is None:
-            _refuse_text_options(encoder, model, against, word, joint, special, raw, layer, max_tokens)
+            refuse_text_options(encoder, model, against, word, joint, special, raw, layer, max_tokens)
         evaluations = budget if budget is None or not budget.isdecimal() else int(budget)
         if model is not None:
             taken = {
@@ -172,7 +170,7 @@ def measure(
                 "--depth": depth,
                 "--against": against,
             }
-            _refuse_with_model(taken, raw, layer, activation, temperature)
+            refuse_with_model(taken, raw, layer, activation, temperature)
             check_output(output)
             moves = {"joint": joint, "special": special, "random_draws": draws, "seed": seed, "budget": evaluations}
             moves["each"] = said if watch else None
@@ -246,58 +244,6 @@ def measure(
                 **search,
             )
         end.write(end.complete(phi, X, result, None if isinstance(source, str) else source), show.sensitivity)
-
-
-def _check_early(
-    radius: float, word: str | None, token: str | None, against: str | None, moves: bool, out: Path | None
-) -> None:
-    """What can be told before a model is loaded."""
-    if not 0 < radius < float("inf"):
-        raise InputError(f"--radius must be a positive number, got {radius}")
-    if word is not None and token is not None:
-        raise InputError("give --word or --token, not both")
-    if against is not None and (word is not None or token is not None or moves):
-        raise InputError("--against names the word itself: leave out --word, --token, --joint and --special")
-    if out is not None:
-        check_target(out)
-
-
-def _refuse_with_model(given: dict[str, Any], raw: bool, layer: int, activation: str, temperature: float) -> None:
-    """What belongs to a map must not be ignored when a model is measured."""
-    used = [option for option, value in given.items() if value is not None]
-    used += ["--raw"] * raw + ["--layer"] * (layer != 0) + ["--activation"] * (activation != "relu")
-    used += ["--temperature"] * (temperature != 1.0)
-    if used:
-        hint = "; for two texts: wordsway substitute --candidates, or ws.change" if used[0] == "--against" else ""
-        raise InputError(f"{used[0]} belongs to a map, not to --model; leave one of them out{hint}")
-
-
-def _refuse_text_options(
-    encoder: str | None,
-    model: str | None,
-    against: str | None,
-    word: str | None,
-    joint: bool,
-    special: bool,
-    raw: bool,
-    layer: int,
-    max_tokens: int | None,
-) -> None:
-    """What makes no sense without a text must not be ignored."""
-    given = {
-        "--model": model is not None,
-        "--against": against is not None,
-        "--word": word is not None,
-        "--joint": joint,
-        "--special": special,
-        "--raw": raw,
-        "--layer": layer != 0,
-        "--max-tokens": max_tokens is not None,
-        f"--encoder {encoder}": encoder is not None and encoder not in GAUSSIAN,
-    }
-    for option, used in given.items():
-        if used:
-            raise InputError(f'{option} needs a text: wordsway measure "YOUR TEXT", --file PATH, or - for stdin')
 
 
 def _encoder(text: str | None, name: str | None, d: int | None, correlation: float | None, seed: int) -> Any:

@@ -1,7 +1,6 @@
 """Studies and their runs: `studies`, `reproduce`, `run`, `status`, `resume`, `export`, `compare`."""
 
 import json
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wordsway.cli import completion
-from wordsway.cli.common import Debug, Engine, Json, Own, Workers, app, command_line, one_line_errors, printable
+from wordsway.cli.carrying_out import carry_out
+from wordsway.cli.common import Debug, Engine, Json, Own, Workers, app, one_line_errors, printable
 from wordsway.errors import InputError
 
 if TYPE_CHECKING:
-    from wordsway.reproduction import Written
     from wordsway.study import Study
 
 Scheduler = Annotated[str | None, typer.Option(help="With --engine dask: a scheduler that runs, tcp://HOST:PORT.")]
@@ -104,7 +103,7 @@ def reproduce(
     with one_line_errors(debug):
         options: dict[str, Any] = {"encoder": encoder, "data": data, "padding": padding, "chat_model": chat_model}
         asked = _known(names or [], scale, **options, trials=trials, seed=seed)
-        _carry_out(asked, out or Path("runs") / scale, engine, workers, scheduler, as_json=as_json, join=True)
+        carry_out(asked, out or Path("runs") / scale, engine, workers, scheduler, as_json=as_json, join=True)
 
 
 @app.command()
@@ -151,7 +150,7 @@ def run(
             _, too_wide = narrowed(found)
             if too_wide:
                 raise InputError(too_wide[0].replace(" becomes ", " is too wide; it could be "))
-        _carry_out([found], out or Path("runs") / found.name, engine, workers, scheduler, as_json=as_json)
+        carry_out([found], out or Path("runs") / found.name, engine, workers, scheduler, as_json=as_json)
 
 
 def _known(names: Sequence[str], scale: str, **options: Any) -> "list[Study]":
@@ -179,7 +178,7 @@ def resume(
 ) -> None:
     """Go on with a run that was stopped."""
     with one_line_errors(debug):
-        _carry_out(None, folder, engine, workers, scheduler, retry=failed, as_json=as_json)
+        carry_out(None, folder, engine, workers, scheduler, retry=failed, as_json=as_json)
 
 
 @app.command()
@@ -283,84 +282,3 @@ def compare(
             print(json.dumps(found.to_dict(), allow_nan=False))
         else:
             show_differences(found)
-
-
-def _carry_out(
-    asked: "Sequence[Study] | None",
-    out: Path,
-    engine: str,
-    workers: int | None,
-    scheduler: str | None,
-    retry: bool = False,
-    as_json: bool = False,
-    join: bool = False,
-) -> None:
-    """Run studies (None: those that a folder has), then write and show what came out. With `join`, panels that a folder
-    has beside those asked for stay part of their study."""
-    from wordsway.cli.report_command import write_report
-    from wordsway.cli.show_runs import count_of, show_claims, show_means, watching
-    from wordsway.engines import make_engine
-    from wordsway.progress import waiting
-    from wordsway.reproduction import joined, replaced, write_reports
-    from wordsway.runner import work
-    from wordsway.store import Store
-
-    chosen = make_engine(engine, workers, scheduler)
-    with Store.open(out, create=asked is not None) as store:
-        if asked is not None:
-            for note in replaced(store.studies(), asked):
-                print(f"wordsway: note: {printable(note)}", file=sys.stderr)
-            asked = joined(store.studies(), asked) if join else asked
-            store.add_plans(asked)
-            store.remember("command", shlex.join(command_line()))
-        known = list(asked) if asked is not None else store.studies()
-        with watching(known, as_json) as watcher:
-            try:
-                work(store, known, chosen, retry, watcher)
-            except KeyboardInterrupt:
-                watcher.close()
-                done = f"{watcher.done} of {len(watcher.plan.pending)} cells" if hasattr(watcher, "plan") else "nothing"
-                print(
-                    f"\nwordsway: stopped; {done} measured and kept. Go on with: wordsway resume {out}", file=sys.stderr
-                )
-                raise typer.Exit(130) from None
-        with waiting("drawing figures"):
-            written = write_reports(store, known)
-    write_report(out, out / "report.html", quiet=True)
-    written.paths.append(out / "report.html")
-    if asked is None and any(study.name in ("curves", "generalize") for study in known):
-        print(
-            "wordsway: note: for the tables and pictures of wordsway curve or generalize, give that command again with "
-            f"--out {out}: nothing is measured twice",
-            file=sys.stderr,
-        )
-    if as_json:
-        print(json.dumps(_as_dict(written, out), allow_nan=False))
-    else:
-        if written.verdicts:
-            show_claims(written.verdicts)
-        else:
-            show_means(written)
-        print("written to " + str(out) + ": " + ", ".join(path.name for path in written.paths))
-    if written.table.failed:
-        shown = list(written.table.failed.items())
-        for label, error in shown[:5]:
-            print(f"wordsway: failed: {printable(label)}: {printable(error)}", file=sys.stderr)
-        print(
-            f"wordsway: {count_of(len(shown), 'cell')} failed; the others are kept. Try again with: "
-            f"wordsway resume {out} --failed",
-            file=sys.stderr,
-        )
-        raise typer.Exit(1)
-
-
-def _as_dict(written: "Written", out: Path) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return {
-        "folder": str(out),
-        "rows": [dict(row) for row in written.table.rows],
-        "claims": [asdict(each) for each in written.verdicts],
-        "failed": dict(written.table.failed),
-        "files": [str(path) for path in written.paths],
-    }
