@@ -133,6 +133,7 @@ WRONG = [
     ({"radius": 0}, "positive"),
     ({"radius": float("nan")}, "radius must be a number"),
     ({"radius": "1"}, "radius must be a number"),
+    ({"radius": 10**400}, "radius must be a number"),
     ({"n": 1.5}, "n must be a whole number"),
     ({"n": 0}, "tokens to keep"),
     ({"seed": True}, "seed must be a whole number"),
@@ -202,6 +203,7 @@ COMMANDS: list[dict[str, Any]] = [
     {"text": "--json is no option here", "map": "raf:heads=4,causal", "n": 5, "certificate": False},
     {"text": "-", "map": "rf", "budget": "quick"},
     {"text": "I love her smile", "map": "drf", "layer": 2},
+    {"text": "good word " * 300, "map": "raf", "n": 12},  # too long as a whole, but not its beginning
     {"text": "--good food", "model": "sentiment", "output": "logits", "budget": "quick", "radius": 0.5},
 ]
 

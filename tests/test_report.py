@@ -17,6 +17,7 @@ import wordsway as ws
 from wordsway.cli import app
 from wordsway.report import report_html, text_fragment, word_fragment
 from wordsway.report.parts import LEVELS, MOST_ROWS, Grid, Report, level_of
+from wordsway.report.words import lead_of
 
 EVIL = 'Bad <script>alert("x")</script> & <img src=x onerror=alert(1)> film, {{ 7 * 7 }} ---> </template></script>!'
 
@@ -102,6 +103,27 @@ class TestOneFile:
         assert all(each.text in found for each in explained.replacements) and explained.tried in found
         with pytest.raises(ws.InputError, match="was not explained"):
             word_fragment(evil, 999)
+
+
+class TestLead:
+    """What the first sentences claim holds for what was measured, and for nothing else."""
+
+    def test_a_certificate_is_about_what_was_measured(self) -> None:
+        phi, tokens = ws.RandomAttention().sample(384, seed=0), ws.encode("The unbelievably good waiter was rude.")
+        one = ws.word_sensitivity(phi, tokens, 1, budget="quick")
+        assert one.upper is not None
+        assert f"No move of it within the radius can do more than {one.upper:.4g}." in lead_of(one)
+        every = ws.word_sensitivity(phi, tokens, budget="quick")
+        whose = f"any of the {len(every.per_token)} tokens or words that were measured"
+        assert any(whose in said for said in lead_of(every))
+        some = ws.word_sensitivity(phi, tokens, budget="quick", tokens_at_once=2)
+        assert any("No move of these tokens" in said for said in lead_of(some))
+        assert lead_of(some)[-1] == "The text: The unbelievably good waiter was rude."
+
+    def test_a_very_long_word_is_shortened(self, evil: ws.Sensitivity) -> None:
+        assert evil.words is not None
+        top = replace(evil.words[0], text="x" * 5000, rank=1)
+        assert max(len(said) for said in lead_of(replace(evil, words=(top,)))) < 200
 
 
 def test_levels() -> None:
@@ -198,6 +220,25 @@ class TestWhatIsRefused:
         ran = CliRunner().invoke(app, ["report", str(tmp_path / "x.json"), "-o", str(tmp_path / "r.html")])
         assert ran.exit_code == 2 and problem in ran.output and not (tmp_path / "r.html").exists()
 
+    @pytest.mark.parametrize("field", ["lower", "upper", "map", "text", "explained", "made", "seconds", "words"])
+    @pytest.mark.parametrize("value", ["a string", [1], float("nan")])
+    def test_values_of_another_type(self, evil: ws.Sensitivity, field: str, value: Any, tmp_path: Path) -> None:
+        (tmp_path / "x.json").write_text(json.dumps({**evil.to_dict(), field: value}))
+        with pytest.raises(ws.InputError, match=r"damaged|not JSON|not a saved"):
+            report_html(tmp_path / "x.json")
+
+    def test_nesting_without_end(self, tmp_path: Path) -> None:
+        (tmp_path / "x.json").write_text("[" * 100_000)
+        with pytest.raises(ws.InputError, match="not JSON"):
+            report_html(tmp_path / "x.json")
+
+    def test_two_results_in_one_file(self, tmp_path: Path) -> None:
+        both = ["--html", str(tmp_path / "a.html"), "--out", str(tmp_path / "a.html")]
+        ran = CliRunner().invoke(app, ["measure", "hello there", *both])
+        assert ran.exit_code == 2 and "the same file" in ran.output
+        ran = CliRunner().invoke(app, ["measure", "a b", "--against", "a c", "--explain", "2"])
+        assert ran.exit_code == 2 and "--explain" in ran.output
+
     def test_places(self, tmp_path: Path) -> None:
         for source, problem in ((tmp_path, "no run in the folder"), (tmp_path / "gone", "there is no file or folder")):
             ran = CliRunner().invoke(app, ["report", str(source)])
@@ -231,6 +272,15 @@ def test_measure_writes_a_page_and_keeps_what_was_explained(tmp_path: Path) -> N
     assert report_html(kept) == report_html(result)
     ran = CliRunner().invoke(app, ["measure", "--n", "5", "--d", "8", "--explain", "2"])
     assert ran.exit_code == 2 and "needs a text" in ran.output
+
+
+@pytest.mark.slow
+def test_other_results_say_how_they_were_made(tmp_path: Path) -> None:
+    kept = str(tmp_path / "r.json")
+    for words in (["attention", "I love her", "--word", "love"], ["measure", "I love her", "--against", "I love him"]):
+        assert CliRunner().invoke(app, [*words, "--out", kept]).exit_code == 0
+        page = report_html(kept)
+        assert 'class="command"' in page and "<dt>memory</dt>" in page and "<dt>versions</dt>" in page
 
 
 def test_figures_take_the_page_s_colours_and_names_of_their_own() -> None:

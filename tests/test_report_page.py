@@ -71,6 +71,16 @@ def test_the_text_is_shown_as_it_was_written(page: Pages, address: str) -> None:
     assert tab.locator(".text").inner_text().strip() == TEXT  # with tags as text and its lines
 
 
+def test_from_right_to_left(page: Pages, tmp_path: Path) -> None:
+    tokens = ws.encode("\u05d0\u05e0\u05d9 \u05d0\u05d5\u05d4\u05d1 \u05d0\u05ea", "synthetic")
+    result = ws.word_sensitivity(lambda X: X.mean(0), tokens, budget=8, random_draws=0)
+    (tmp_path / "r.html").write_text(report_html(result), encoding="utf-8")
+    tab = page()
+    tab.goto((tmp_path / "r.html").as_uri())
+    places = [word.bounding_box()["x"] for word in tab.locator(".text .word").all()]
+    assert places == sorted(places, reverse=True) and len(places) == 3
+
+
 def test_pointing_at_a_word_and_choosing_it(page: Pages, address: str, result: ws.Sensitivity) -> None:
     tab = page()
     tab.goto(address)

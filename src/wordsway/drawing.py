@@ -69,11 +69,13 @@ def lines(
     low, high = ax.get_ylim()
     steps = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
     ticks = [t for t in steps if low <= t <= high]
+    if len(ticks) < 4:
+        ticks = [t * k for t in (0.001, 0.01, 0.1, 1, 10) for k in (1, 1.5, 2, 3, 4, 5, 7) if low <= t * k <= high]
     ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
     ax.minorticks_off()
     ax.set_xticks(list(x) if len(x) <= 16 else list(x)[:: (len(x) + 15) // 16])
     ax.set_xlabel(labels[0])
-    ax.set_ylabel(labels[1])
+    ax.set_ylabel(f"{labels[1]} (log scale)")
     ax.set_title(plain(title), loc="left", fontsize=10, fontweight="bold")
     ax.grid(True, color="#dddddd", linewidth=0.6)
     ax.spines[["top", "right"]].set_visible(False)

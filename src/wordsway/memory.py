@@ -20,7 +20,10 @@ def available_bytes() -> int:
     return psutil.virtual_memory().available
 
 
-def fits(need: float, share: float = 0.7) -> bool:
+SHARE = 0.7  # of what is available, so that the rest of the machine goes on
+
+
+def fits(need: float, share: float = SHARE) -> bool:
     """Whether `need` bytes stay within a share of what is available."""
     return need <= share * available_bytes()
 
@@ -29,6 +32,6 @@ def require(need: float, what: str, instead: str) -> None:
     """Raise an error that names the size of `what` unless it fits."""
     if not fits(need):
         raise TooLargeError(
-            f"{what} needs {show_bytes(need)}, but only {show_bytes(available_bytes())} of memory is available; "
-            f"{instead}"
+            f"{what} needs {show_bytes(need)}, but only {show_bytes(available_bytes())} of memory is available "
+            f"({SHARE:.0%} of it may be used); {instead}"
         )

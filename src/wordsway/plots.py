@@ -51,7 +51,7 @@ def plot_curve(curve: Curve) -> "Figure":
     axes.set_title("How far one token can move the features", loc="left", fontweight="bold")
     axes.grid(True, color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.plot([], [], color="#555555", linewidth=0.9, label="certificate (no token can do more)")
+    axes.plot([], [], color="#555555", linewidth=0.9, label="certificate (no move of the token can do more)")
     axes.plot([], [], color="#555555", linestyle=(0, (1, 2)), linewidth=1.4, label="prediction")
     axes.plot([], [], color="#999999", linestyle="", marker="_", markersize=9, label="average over random moves")
     figure.legend(loc="outside right upper", frameon=False, fontsize=8.5)

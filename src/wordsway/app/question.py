@@ -1,6 +1,5 @@
 """What may be asked on the page, checked; and the command that asks the same."""
 
-import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -78,8 +77,9 @@ class Question:
 
     @property
     def cropped_at(self) -> int | None:
-        """Where the tokenizer crops. A model keeps special tokens at the end of what is left of a text."""
-        return self.n if self.model is not None else None
+        """Where the tokenizer crops. A model keeps special tokens at the end of what is left of a text; of a map's text
+        the first tokens are taken afterwards, which must not fail because all of them are too many."""
+        return self.n if self.model is not None or self.n is None else MOST_TOKENS
 
     def prepare(self) -> "tuple[FeatureMap, Tokens, float | list[float]]":
         """The map, the text, and its radii, as `wordsway measure` makes them."""
@@ -93,7 +93,7 @@ class Question:
             tokens = phi.encode(self.text, self.cropped_at)
             check_length(tokens)
             return phi, tokens, [self.radius * size for size in tokens.X.double().norm(dim=1).tolist()]
-        tokens = encode(self.text, self.encoder, layer=self.layer)
+        tokens = encode(self.text, self.encoder, layer=self.layer, max_tokens=self.cropped_at)
         if self.n is not None:
             if self.n > len(tokens):
                 raise InputError(f"{self.n} tokens to keep is more than the {len(tokens)} that the text has")
@@ -113,10 +113,10 @@ class Question:
         how many they are, and end elsewhere for it; --watch makes them as many as here."""
         if self.model is not None:
             given = {"--model": self.model, "--output": None if self.output == "last" else self.output}
-            given["--max-tokens"] = self.n
         else:
             given = {"--map": self.map, "--encoder": None if self.encoder == "minilm" else self.encoder}
             given |= {"--layer": self.layer or None, "--n": self.n}
+        given["--max-tokens"] = self.cropped_at
         given["--radius"] = None if self.radius == 1 else f"{self.radius!r}"
         given["--budget"] = None if self.budget == "default" else self.budget
         given["--seed"] = self.seed or None
@@ -156,7 +156,7 @@ def _one(values: dict[str, Any], key: str, kind: type, unless: Any) -> Any:
     if value is None:
         return unless
     right = isinstance(value, (int, float) if kind is float else kind) and (kind is bool) == isinstance(value, bool)
-    if not right or (kind is float and not math.isfinite(value)):
+    if not right or (kind is float and not abs(value) < 1e300):
         names = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
         raise InputError(f"{key} must be {names[kind]}")
     return value

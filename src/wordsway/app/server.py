@@ -18,7 +18,7 @@ from wordsway.app.guard import Guard, read_json
 from wordsway.app.jobs import Full, Job, Worker
 from wordsway.app.measuring import Kept, Measured, explain_word, measure
 from wordsway.app.offers import Offer
-from wordsway.app.question import BUDGETS, MOST_CHARACTERS, MOST_TOKENS, OUTPUTS, Question
+from wordsway.app.question import BUDGETS, MOST_TOKENS, OUTPUTS, Question
 from wordsway.errors import InputError
 from wordsway.maps.named import NAMES
 from wordsway.pretrained.heads import NAME as SENTIMENT
@@ -143,7 +143,6 @@ def page_html(offers: Mapping[str, Offer], token: str) -> str:
         encoders=[offer for offer in offers.values() if offer.name != SENTIMENT],
         outputs=OUTPUTS,
         budgets=BUDGETS,
-        most_characters=MOST_CHARACTERS,
         most_tokens=MOST_TOKENS,
     )
 

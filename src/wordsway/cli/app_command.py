@@ -20,7 +20,7 @@ def page(
     ] = None,
     models: Annotated[
         list[Path] | None,
-        typer.Option(help="Also offer the models in this folder (safetensors or GGUF); may be given several times."),
+        typer.Option(help="Also offer the models in this folder (safetensors or GGUF)."),
     ] = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
     debug: Debug = False,

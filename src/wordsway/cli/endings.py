@@ -10,6 +10,7 @@ from wordsway.cli.common import command_line
 from wordsway.errors import InputError
 
 if TYPE_CHECKING:
+    from wordsway.comparison import Substitution
     from wordsway.result import Sensitivity
 
 
@@ -46,6 +47,12 @@ class Ending:
                     progress=lambda done, total: update(done, total, "word explained"),
                 )
         return replace(result, made=made(command_line()))
+
+    def compared(self, result: "Substitution") -> "Substitution":
+        """The same for a substitution, whose worst case says how it was made."""
+        from wordsway.provenance import made
+
+        return replace(result, worst=replace(result.worst, made=made(command_line())))
 
     def write(self, result: Any, show: Callable[[Any], None]) -> None:
         from wordsway.cli.report_command import write_report

@@ -156,6 +156,10 @@ def measure(
         given = read_text(text, file)
         check_early(radius, word, token, against, joint or special, out)
         check_page(html)
+        if against is not None and explained:
+            raise InputError("--explain is about the words of one text; it does not go with --against")
+        if html is not None and out is not None and html.absolute() == out.absolute():
+            raise InputError("--html and --out name the same file; give each one of its own")
         end = Ending(as_json, out, html, explained, seed, device)
         if given is None:
             refuse_text_options(encoder, model, against, word, joint, special, raw, layer, max_tokens)
@@ -225,7 +229,7 @@ def measure(
             place = changed_word(X, other)
             words = random_words(X, place, draws, encoder=source, seed=seed, device=device) if draws else []
             compared = substitution(phi, X, other, words, **search)
-            return end.write(compared, show.substitution)
+            return end.write(end.compared(compared), show.substitution)
         every = "all" if tokens_at_once is not None and token is None and word is None else token
         chosen = _chosen(X if given is not None else None, word, every)
         with progress_bar(not as_json) as update:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wordsway.cli import completion
-from wordsway.cli.common import number, read_text, short_name
+from wordsway.cli.common import command_line, number, read_text, short_name
 from wordsway.errors import InputError
-from wordsway.files import check_target, decode
+from wordsway.files import check_target, decode, write_text
 
 if TYPE_CHECKING:
     from wordsway.cli.endings import Ending
@@ -114,7 +114,10 @@ def said(entry: "TokenSensitivity") -> None:
 def finish(result: Any, as_json: bool, out: Path | None, plot: Path | None, show: Any) -> None:
     """Save, draw and print a result."""
     if out is not None:
-        result.save(out)
+        from wordsway.provenance import made
+
+        values = {**result.to_dict(), "made": made(command_line())}
+        write_text(out, json.dumps(values, indent=1, allow_nan=False) + "\n")
     if plot is not None:
         with warnings.catch_warnings(record=True) as lacking:
             warnings.simplefilter("always")

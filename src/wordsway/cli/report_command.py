@@ -38,6 +38,7 @@ def check_page(path: Path | None) -> None:
 def write_report(source: Any, out: Path, quiet: bool = False) -> None:
     """Make the page of a result or a path, and say where it is."""
     from wordsway.files import write_text
+    from wordsway.memory import show_bytes
     from wordsway.progress import waiting
     from wordsway.report import report_html
 
@@ -46,4 +47,4 @@ def write_report(source: Any, out: Path, quiet: bool = False) -> None:
         page = report_html(source)
     write_text(out, page)
     if not quiet:
-        print(f"wrote {out} ({len(page.encode()) / 1e6:.1f} MB)")
+        print(f"wrote {out} ({show_bytes(len(page.encode()))})")

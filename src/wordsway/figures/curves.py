@@ -82,7 +82,7 @@ def _width(panel: Panel) -> float:
 
 SEE = (
     "Word sensitivity: the largest relative change that moves of one token were found to make. Lines are means over "
-    "trials, bands one standard deviation, dotted lines the prediction. A line that falls with n is a map to which one "
-    "word of a long text means little; one that stays level notices it at every length."
+    "trials, bands one standard deviation; a dotted line, where there is one, is the prediction. A map whose line "
+    "falls with n hardly notices one word of a long text; one whose line stays level notices it at every length."
 )
 PICTURE = Picture(lambda scene: _draw_curves(scene.place.subplots(), scene.panel, scene.rows), SEE, _width)

@@ -6,10 +6,11 @@ import hashlib
 import os
 from functools import lru_cache
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway import __version__
-from wordsway.errors import InputError
+from wordsway.errors import InputError, one_line
 from wordsway.report.parts import LEVELS, Report
 from wordsway.report.words import detail_of, of_measurement, words_of
 from wordsway.result import Sensitivity
@@ -20,7 +21,15 @@ if TYPE_CHECKING:
 
 def report_html(source: Any) -> str:
     """The page of a measurement (`Sensitivity`), of a result's file, or of a run's folder."""
-    return html_of(_report_of(source))
+    if not isinstance(source, str | os.PathLike) or Path(source).is_dir():
+        return html_of(_report_of(source))
+    try:  # a file's values may be of any type
+        return html_of(_report_of(source))
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        if isinstance(error, InputError):
+            raise
+        what = f"{type(error).__name__}: {one_line(error)}"
+        raise InputError(f"{os.fspath(source)!r} is a damaged result, make it again: {what}") from None
 
 
 def _report_of(source: Any) -> Report:

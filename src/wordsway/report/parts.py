@@ -49,7 +49,8 @@ class Grid:
         if fold and len(rows) > 1:
             same = [key for key in columns if all(row.get(key) == rows[0].get(key) for row in rows)]
             columns = [key for key in columns if key not in same]
-            said += ["The same in all rows: " + ", ".join(f"{key} {plain_value(rows[0][key])}" for key in same) + "."]
+            told = [f"{key} {value}" for key in same if (value := plain_value(rows[0][key])) not in ("", None)]
+            said += ["The same in all rows: " + ", ".join(told) + "."] if told else []
         kept = rows[:MOST_ROWS]
         if len(kept) < len(rows):
             said.append(f"These are the first {len(kept):,} of {len(rows):,} rows.")

@@ -10,7 +10,7 @@ from wordsway.errors import InputError
 from wordsway.layer_profiles import LayerProfile
 from wordsway.report.parts import Facts, Grid, Report
 from wordsway.report.pictures import picture
-from wordsway.report.words import of_measurement
+from wordsway.report.words import facts_of, of_measurement
 from wordsway.result import from_values
 
 Values = Mapping[str, Any]
@@ -29,7 +29,9 @@ def of_values(values: Any, name: str) -> Report:
 
 
 def _layers(values: Values) -> Report:
-    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k != "format"}
+    fields: dict[str, Any] = {
+        k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k not in ("format", "made")
+    }
     profile = LayerProfile(**fields)
     caption = [
         "Orange: the largest change that a search found, layer by layer; at least that much is possible.",
@@ -99,7 +101,8 @@ def _substitutions(values: Values) -> Report:
     names = [f"{one['before']} \u2192 {one['after']}" for one in shown]
     marks = [bool(one["flips"]) for one in shown]
     axes = bars(None, names, [one["change"] for one in shown], marks, "relative change", "")
-    caption = ["Each bar is a text with one word replaced. Orange, hatched: the prediction flips."]
+    flips = " Orange, hatched: the prediction flips." if any(marks) else ""
+    caption = [f"Each bar is a text with one word replaced.{flips}"]
     tried = sum(one["evaluated"] for one in values["tried"])
     exhaustive = all(one["exhaustive"] for one in values["tried"])
     lead = [f"The text: {values['text']}"]
@@ -150,8 +153,10 @@ def _prompts(values: Values) -> Report:
 
 
 def _facts(values: Values, facts: Mapping[str, Any]) -> Facts:
+    made = values.get("made") or {}
     known = [(name, str(value)) for name, value in facts.items() if value is not None]
-    return Facts("How it was made", [*known, ("version", f"wordsway {values.get('version', 'unknown')}")])
+    known += facts_of(made) or [("version", f"wordsway {values.get('version', 'unknown')}")]
+    return Facts("How it was made", known, made.get("command"))
 
 
 _KINDS: dict[str | None, Callable[[Values], Report]] = {

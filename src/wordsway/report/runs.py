@@ -58,7 +58,7 @@ def _study(study: Study, table: Table, store: Store, judged: Sequence[Verdict]) 
         see = "" if panel.measure in told else PICTURES[panel.measure].see
         told.add(panel.measure)
         caption = [see, *(_sentence(each) for each in about[:4])]
-        parts.append(picture(figure, f"{study.name} {panel.id}", [text for text in caption if text]))
+        parts.append(picture(figure, f"{study.name} {panel.title or panel.id}", [text for text in caption if text]))
         fits = _exponents(panel, mine)
         if fits:
             parts.append(
@@ -68,7 +68,8 @@ def _study(study: Study, table: Table, store: Store, judged: Sequence[Verdict]) 
         parts.append(Claims(f"{study.name}: what was claimed, and what was measured", judged))
     if rows:
         more = f"With the provenance of every row: wordsway export {store.folder.name}"
-        hidden = ("study", *(name for name in PROVENANCE if name not in ("seconds", "peak_bytes")))
+        timed = [name for row in rows for name in row if name.endswith("_seconds")]
+        hidden = ("study", "part", *PROVENANCE, *timed)
         parts.append(Grid.of(f"{study.name}: all rows", study.name, rows, hidden, more, fold=True))
     return parts
 
@@ -97,7 +98,7 @@ def _exponents(panel: Panel, rows: Sequence[dict[str, Any]]) -> list[dict[str, A
     for values, points in groups.items():
         slope = exponent_over_trials(points)
         if slope is not None:
-            ends = {"exponent": slope.value, "from": slope.low, "to": slope.high}
+            ends = {"exponent, mean of trials": slope.value, "95% from": slope.low, "95% to": slope.high}
             found.append(dict(zip(names, values, strict=True)) | ends)
     return found
 

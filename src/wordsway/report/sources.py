@@ -23,9 +23,13 @@ def of_path(path: str | os.PathLike[str]) -> Report:
     if not place.exists():
         raise InputError(f"there is no file or folder {name!r}; give a result (--out of a command) or a run's folder")
     try:
-        values = json.loads(place.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError):
+        values = json.loads(place.read_text(encoding="utf-8"), parse_constant=_refused)
+    except (ValueError, RecursionError):
         raise InputError(f"{name!r} is no result: it is not JSON; results are what --out of a command writes") from None
     if isinstance(values, dict) and values.get("format") == FORMAT:
         return of_measurement(load_result(place))
     return of_values(values, repr(name))
+
+
+def _refused(name: str) -> None:
+    raise ValueError(f"{name} is no number that a result has")

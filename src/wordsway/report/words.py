@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wordsway.drawing import lines
-from wordsway.figures.common import COLOURS, MARKERS
+from wordsway.figures.common import COLOURS, MARKERS, clip
 from wordsway.report.parts import Detail, Facts, Grid, Report, Seen, Shaded, Words, level_of
 from wordsway.report.pictures import picture
 from wordsway.result import Sensitivity, WordExplanation, WordSensitivity
@@ -37,7 +37,7 @@ def name_of(result: Sensitivity) -> str:
 
 def lead_of(result: Sensitivity) -> list[str]:
     top = result.top_word
-    what = f"\u201c{top.text}\u201d (word {top.word + 1})" if top else f"token {result.token}"
+    what = f"\u201c{clip(top.text)}\u201d (word {top.word + 1})" if top else f"token {result.token}"
     if result.together is not None:
         what = f"tokens {', '.join(map(str, result.tokens))} together"
     said = [
@@ -45,7 +45,10 @@ def lead_of(result: Sensitivity) -> list[str]:
     ]
     if result.upper is not None:
         odds = f" (except with probability {result.upper_failure:.2g})" if result.upper_failure else ""
-        said.append(f"No move of that size, of whichever word, can do more than {result.upper:.4g}{odds}.")
+        count = len(result.per_token)
+        alone = "it" if result.together is None else "these tokens"
+        whose = alone if count == 1 else f"any of the {count} tokens or words that were measured"
+        said.append(f"No move of {whose} within the radius can do more than {result.upper:.4g}{odds}.")
     else:
         why = result.upper_reason
         said.append(
@@ -53,6 +56,8 @@ def lead_of(result: Sensitivity) -> list[str]:
         )
     if result.random is not None:
         said.append(f"A random move of that size does {result.random.mean:.3g} on average.")
+    if not result.words and result.text is not None:
+        said.append(f"The text: {clip(result.text['text'], 400)}")
     return said
 
 
