@@ -26,7 +26,7 @@ run: $(READY)
 	$(BIN)/wordsway reproduce --scale laptop --out runs/laptop
 
 # Two processes of one thread each: faster than one of two, and a file's tests share the models that they load.
-PYTEST := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
+PYTEST := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --durations 15
 
 test: lint types $(REAL)
 	$(PYTEST)

@@ -267,7 +267,7 @@ def test_measure_writes_a_page_and_keeps_what_was_explained(tmp_path: Path) -> N
     ran = CliRunner().invoke(app, words)
     assert ran.exit_code == 0 and f"wrote {page}" in ran.output
     result = ws.load_result(kept)
-    assert len(result.explained or ()) == 2 and (result.made or {})["command"].startswith("wordsway ")
+    assert len(result.explained or ()) == 2 and (result.made or {})["command"].startswith("wordsway")
     assert page.read_text(encoding="utf-8").count("<template data-explains") == 2
     assert report_html(kept) == report_html(result)
     ran = CliRunner().invoke(app, ["measure", "--n", "5", "--d", "8", "--explain", "2"])

@@ -218,8 +218,10 @@ class _Vocabulary:
             yield (self._rows(encoder, place, words[start : start + _BATCH]) - old)[:, None]
 
     def _rows(self, encoder: PretrainedEncoder, place: int, words: Sequence[int]) -> Float[Tensor, "b d"]:
-        texts = [(*self._ids[:place], number) for number in words]
-        rows = torch.stack([X[place, : self.tokens.X.shape[1]] for X in encoder.states(texts, 0)])
+        before = torch.tensor(self._ids[:place], dtype=torch.long).expand(len(words), -1)
+        ids = torch.cat([before, torch.tensor(words, dtype=torch.long)[:, None]], 1).to(encoder.device)
+        hidden = encoder.hidden(0, torch.ones_like(ids), input_ids=ids)  # of one length, so nothing is padded
+        rows = hidden[:, place, : self.tokens.X.shape[1]].to("cpu", torch.float32)
         return (normalize_rows(rows) if self.tokens.normalized else rows).double()
 
     def _spelled(self, encoder: PretrainedEncoder, word: int, number: int) -> str | None:

@@ -37,6 +37,8 @@ def serve(offers: Mapping[str, Offer], port: int | None = None, open_browser: bo
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(128 + signal.SIGINT)
+    if server.stopped_by is not None:  # the server hands a signal on, unless its loop has ended by then
+        signal.raise_signal(server.stopped_by)
 
 
 class PageServer(uvicorn.Server):
@@ -44,6 +46,7 @@ class PageServer(uvicorn.Server):
 
     def __init__(self, port: int, offers: Mapping[str, Offer], worker: Worker, open_browser: bool) -> None:
         self.worker, self.address, self.open_browser = worker, f"http://{HOST}:{port}/", open_browser
+        self.stopped_by: int | None = None
         app = make_app(offers, worker, port, secrets.token_urlsafe(32))
         super().__init__(
             uvicorn.Config(
@@ -67,7 +70,7 @@ class PageServer(uvicorn.Server):
             threading.Thread(target=webbrowser.open, args=[self.address], daemon=True).start()
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        self.worker.closing = True  # streams see it and end
+        self.worker.closing, self.stopped_by = True, sig  # streams see it and end
         super().handle_exit(sig, frame)
 
 
