@@ -457,7 +457,10 @@ def test_a_browser_is_opened_where_wanted(monkeypatch: pytest.MonkeyPatch, wante
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_nothing_is_left_running(stop: signal.Signals, when: str) -> None:
     command = [sys.executable, "-m", "wordsway", "app", "--no-open", "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
+    plain = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731  # a shell's background jobs ignore it
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}, preexec_fn=plain
+    )
     try:
         assert process.stdout is not None
         url = process.stdout.readline().split()[3]

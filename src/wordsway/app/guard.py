@@ -8,6 +8,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -20,6 +21,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 MOST_BYTES = 200_000  # of what a request may carry
+_DRAINED = 4_000_000  # bytes that are read and thrown away of one that carries more
 _SECONDS = 10  # for all of it to arrive
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -59,6 +61,8 @@ class Guard:
 
         refusal = self.refusal(scope["method"], Headers(scope=scope))
         if refusal is not None:
+            if refusal[0] == 413:
+                await _drain(receive)
             return await JSONResponse({"message": refusal[1]}, refusal[0], _HANG_UP)(scope, receive, with_headers)
         await self.app(scope, receive, with_headers)
 
@@ -77,6 +81,18 @@ class Guard:
             if not length.isdecimal() or int(length) > MOST_BYTES:
                 return 413, f"a request may have at most {MOST_BYTES:,} bytes"
         return None
+
+
+async def _drain(receive: Receive) -> None:
+    """Take in some of what is still coming: who is cut off while sending may never see the answer."""
+    left = _DRAINED
+    with suppress(TimeoutError):
+        async with asyncio.timeout(1):
+            while left > 0:
+                message = await receive()
+                left -= len(message.get("body", b""))
+                if not message.get("more_body"):
+                    return
 
 
 async def read_json(request: Request) -> Any:

@@ -79,7 +79,9 @@ class Question:
     def cropped_at(self) -> int | None:
         """Where the tokenizer crops. A model keeps special tokens at the end of what is left of a text; of a map's text
         the first tokens are taken afterwards, which must not fail because all of them are too many."""
-        return self.n if self.model is not None or self.n is None else MOST_TOKENS
+        if self.model is not None or self.n is None:
+            return self.n
+        return MOST_TOKENS if len(self.text) > MOST_TOKENS // 2 else None  # a shorter text has fewer tokens than that
 
     def prepare(self) -> "tuple[FeatureMap, Tokens, float | list[float]]":
         """The map, the text, and its radii, as `wordsway measure` makes them."""
