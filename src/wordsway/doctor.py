@@ -100,7 +100,7 @@ def _packages() -> Iterator[Finding]:
             yield _wanted("extras", extra, _requirements(own, extra), f"pip install --upgrade 'wordsway[{extra}]'")
 
 
-def _requirements(own: metadata.Distribution, extra: str) -> list[Any]:
+def _requirements(own: Any, extra: str) -> list[Any]:  # a backport that is loaded has a class of its own
     """Requirements of an extra, or of the core. An extra may name others."""
     from packaging.requirements import Requirement
 
