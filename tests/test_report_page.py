@@ -182,6 +182,18 @@ def test_on_paper(page: Pages, address: str) -> None:
     assert len(tab.pdf()) > 20_000
 
 
+def test_all_rows_are_on_paper(page: Pages, tmp_path: Path) -> None:
+    grid = Grid.of("All", "all", [{"k": k, "word": f"w{k}"} for k in range(120)])
+    (tmp_path / "t.html").write_text(html_of(Report("Rows", ("Many.",), (grid,))), encoding="utf-8")
+    tab = page()
+    tab.goto((tmp_path / "t.html").as_uri())
+    tab.locator(".on").click()
+    tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert tab.locator("tbody td:first-child").all_inner_texts() == [str(k) for k in range(120)]
+    tab.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert tab.locator("tbody tr").count() == 50
+
+
 def test_two_thousand_words(page: Pages, tmp_path: Path, result: ws.Sensitivity) -> None:
     """A page of that size. Its numbers are those of a short text over and over: to measure so many takes minutes."""
     words = result.words

@@ -125,6 +125,9 @@ class _Vocabulary:
             encoder = self._encoder()
             if encoder is None:
                 return (), f"{self.tokens.source.get('encoder')} has no vocabulary"
+            pieces = len(self.tokens.pieces[word])
+            if pieces > 1:
+                return (), f"it is {pieces} pieces, and no single word of the vocabulary is as long"
             if self.tokens.source.get("layer") != 0:
                 return self._by_texts(encoder, word, radius, count)
             return self._by_rows(encoder, word, radius, count)
@@ -167,8 +170,6 @@ class _Vocabulary:
     ) -> tuple[tuple[RealWord, ...], str]:
         """In the embedding layer another word is another row, so all words of the vocabulary are as many moves."""
         places = self.tokens.pieces[word]
-        if len(places) > 1:
-            return (), f"it is {len(places)} pieces, and no single word of the vocabulary is as long"
         place = min(places)
         found = [k for k in replacements_of(encoder, self.tokens.tokens[place]) if k != self._ids[place]]
         view = self.phi.view(self.tokens.X.double(), places, dtype=torch.float32)
@@ -238,8 +239,6 @@ class _Vocabulary:
         self, encoder: PretrainedEncoder, word: int, radius: float, count: int
     ) -> tuple[tuple[RealWord, ...], str]:
         """Behind the embedding layer another word changes every row, so whole texts are encoded."""
-        if len(self.tokens.pieces[word]) > 1:
-            return (), f"it is {len(self.tokens.pieces[word])} pieces, and no single word of the vocabulary is as long"
         others = random_words(self.tokens, word, _ENCODED, encoder=encoder, seed=self.seed, device=self.device)
         found = []
         for other in others:

@@ -118,15 +118,18 @@
     }
     return tables.get(section);
   };
-  const draw = (section) => {
-    const { shown, start, rows } = state(section), page = shown.slice(start, start + PAGE);
+  const put = (section, rows) => {
     const body = make("tbody");
-    for (const row of page) {
+    for (const row of rows) {
       const made = make("tr");
       for (const value of row) made.append(make("td", text(value), typeof value === "number" ? "number" : ""));
       body.append(made);
     }
     section.querySelector("tbody").replaceWith(body);
+  };
+  const draw = (section) => {
+    const { shown, start, rows } = state(section);
+    put(section, shown.slice(start, start + PAGE));
     const many = rows.length === 1 ? "1 row" : `${number(rows.length)} rows`;
     const total = shown.length === rows.length ? many : `${number(shown.length)} of ${many}`;
     const where = shown.length > PAGE ? `Rows ${number(start + 1)} to ${number(Math.min(shown.length, start + PAGE))} of ` : "";
@@ -189,8 +192,8 @@
   window.addEventListener("beforeprint", () => {
     hide();
     for (const section of document.querySelectorAll(".grid")) {
-      const table = state(section), shown = table.shown;
-      if (shown.length <= 500) { const body = section.querySelector("tbody"); for (const row of shown.slice(body.rows.length)) { const made = make("tr"); for (const value of row) made.append(make("td", text(value), typeof value === "number" ? "number" : "")); body.append(made); } }
+      const { shown } = state(section);
+      if (shown.length <= 500) put(section, shown);
     }
   });
   window.addEventListener("afterprint", begin);
