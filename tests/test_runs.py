@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -283,6 +284,30 @@ def test_what_is_no_run(tmp_path: Path) -> None:
         done = runner.invoke(app, command)
         assert done.exit_code == 2 and "no run in" in done.stderr
     assert not Path("nowhere").exists()
+
+
+@pytest.mark.parametrize("way", [Store.open, Store.read])
+@pytest.mark.parametrize("table", ["", "CREATE TABLE facts (name, value)", "CREATE TABLE other (name)"])
+def test_a_file_that_is_no_run_is_closed(way: Any, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connections = []
+    connect = sqlite3.connect
+
+    def remembered(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connections.append(connect(*arguments, **options))
+        return connections[-1]
+
+    file = tmp_path / "run.sqlite"
+    if table:
+        with closing(connect(file)) as other:
+            other.execute(table)
+    else:
+        file.write_text("not a database" * 20)
+    monkeypatch.setattr(sqlite3, "connect", remembered)
+    with pytest.raises(ws.InputError, match="is no"), way(tmp_path):
+        pass
+    assert len(connections) == 1
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connections[0].execute("SELECT 1")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -87,11 +87,9 @@ class Store:
             ) from None
         try:
             with _explained(home):
-                store = Store(home, _connect(home / _FILE, write=True))
-            try:
-                yield store
-            finally:
-                store._db.close()
+                connection = _connect(home / _FILE, write=True)
+            with closing(connection):
+                yield Store(home, connection)
         finally:
             lock.release()
 
@@ -103,11 +101,9 @@ class Store:
         if not (home / _FILE).is_file():
             raise InputError(f"there is no run in {str(folder)!r}; {_WHERE}")
         with _explained(home):
-            store = Store(home, _connect(home / _FILE, write=False))
-        try:
-            yield store
-        finally:
-            store._db.close()
+            connection = _connect(home / _FILE, write=False)
+        with closing(connection):
+            yield Store(home, connection)
 
     def busy(self) -> bool:
         """Whether a driver is at work."""
@@ -217,21 +213,30 @@ def has_run(folder: Path) -> bool:
 
 
 def _connect(file: Path, write: bool) -> sqlite3.Connection:
-    if not write:
-        address = f"{file.resolve().as_uri()}?mode=ro"
-        # In a folder that cannot be written to, SQLite cannot make the file that readers of a live run share.
-        address += "" if os.access(file.parent, os.W_OK) else "&immutable=1"
-        db = sqlite3.connect(address, uri=True, timeout=30)
-        _check(db, file)
-        return db
-    new = not file.exists() or file.stat().st_size == 0
-    db = sqlite3.connect(file, timeout=30)
+    """Open the file and check that it is a run. A connection that fails on the way is closed."""
+    connection = sqlite3.connect(file if write else _read_only(file), uri=not write, timeout=30)
+    try:
+        if write:
+            _prepare(connection)
+        _check(connection, file)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _read_only(file: Path) -> str:
+    # In a folder that cannot be written to, SQLite cannot make the file that readers of a live run share.
+    immutable = "" if os.access(file.parent, os.W_OK) else "&immutable=1"
+    return f"{file.resolve().as_uri()}?mode=ro{immutable}"
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    """Set how the file is written and, in an empty one, make the tables."""
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")  # survives any kill of ours; after a power cut the last cells run again
-    if new or not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+    if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         db.executescript(f"BEGIN; {_SCHEMA} INSERT INTO facts VALUES ('format', '{_FORMAT}'); COMMIT;")
-    _check(db, file)
-    return db
 
 
 def _check(db: sqlite3.Connection, file: Path) -> None:
