@@ -21,6 +21,7 @@ from wordsway.encoders.at_hand import bytes_of, folder_of, hub_cache, models_at_
 from wordsway.errors import InputError, one_line
 from wordsway.files import cache_folder
 from wordsway.memory import show_bytes
+from wordsway.provenance import processor
 
 PURPOSES = {
     "models": "your own models",
@@ -147,11 +148,15 @@ def _devices() -> Iterator[Finding]:
     except Exception as error:  # a broken installation raises many kinds of errors
         yield Finding("device", "torch", BROKEN, one_line(error), "pip install --force-reinstall torch")
         return
-    from wordsway.pretrained.precision import half_is_faster
+    from wordsway.pretrained.precision import HALF, describe_half
 
+    try:
+        half = describe_half()
+    except InputError:
+        half = ""
+        yield Finding("device", HALF, BROKEN, "set, but neither to 0 nor to 1", f"unset {HALF}")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    half = ", with bfloat16 instructions" if half_is_faster(torch.device("cpu")) else ""
-    yield Finding("device", "cpu", OK, f"{_processor()}: {cores} cores, threads used: {torch.get_num_threads()}{half}")
+    yield Finding("device", "cpu", OK, f"{processor()}: {cores} cores, threads used: {torch.get_num_threads()}{half}")
     for index in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
         size = show_bytes(torch.cuda.get_device_properties(index).total_memory)
         yield Finding("device", f"cuda:{index}", OK, f"{torch.cuda.get_device_name(index)}, {size}")
@@ -164,14 +169,6 @@ def _devices() -> Iterator[Finding]:
         )
     elif not torch.cuda.is_available() and not torch.backends.mps.is_available():
         yield Finding("device", "gpu", ABSENT, "none that torch can use; everything runs on the CPU")
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration, UnicodeDecodeError):
-        return platform.processor() or platform.machine()
 
 
 def _models() -> Iterator[Finding]:

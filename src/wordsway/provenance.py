@@ -20,7 +20,7 @@ def made(command: Sequence[str] | None = None) -> dict[str, Any]:
         "command": None if command is None else shlex.join(command),
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
-        "processor": f"{platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores",
+        "processor": f"{platform.system()} {platform.machine()}, {processor()}, {os.cpu_count()} cores",
         "peak_bytes": peak_bytes(),
     }
 
@@ -52,15 +52,16 @@ def peak_bytes() -> int:
 
 @lru_cache(maxsize=1)
 def machine() -> str:
-    return f"{platform.node()} {platform.system()} {platform.machine()} {_processor()} {os.cpu_count()} cores"
+    return f"{platform.node()} {platform.system()} {platform.machine()} {processor()} {os.cpu_count()} cores"
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Name the processor, or at least its kind."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown processor"
+    except (OSError, StopIteration, UnicodeDecodeError):
+        return platform.processor() or platform.machine() or "unknown processor"
 
 
 @lru_cache(maxsize=1)

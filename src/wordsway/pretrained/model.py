@@ -66,9 +66,15 @@ class Transformer:
         self.classifies = head is not None or "ForSequenceClassification" in type(whole).__name__
         self.most_texts = 1 if self.classifies and head is None and pad is None else None  # the library's own limit
         ids, mask = encoder.pad_batch([encoder.tokenize([_PROBE])[0].ids], "right")
-        self.half = HalfLinear() if half_is_faster(self.device) and self.dtype == torch.float32 else None
+        self._half = HalfLinear()
         self.site = find_site(encoder, ids, mask)
         self._check(ids, mask)
+
+    @property
+    def half(self) -> HalfLinear | None:
+        """The mode in which searches run, or None where they run in full precision. Asked anew for every search, since
+        a loaded model is kept and WORDSWAY_HALF may change."""
+        return self._half if half_is_faster(self.device) and self.dtype == torch.float32 else None
 
     @property
     def labels(self) -> tuple[str, ...] | None:

@@ -1,16 +1,49 @@
 """Searching in half precision where the processor is faster at it; results are always evaluated again in full."""
 
+import os
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from wordsway.errors import InputError
+
+HALF = "WORDSWAY_HALF"
+
 
 def half_is_faster(device: torch.device) -> bool:
-    """Whether a processor multiplies bfloat16 matrices by instructions of its own. Other devices are left alone."""
+    """Whether searches on a device multiply in bfloat16: on CPUs that have instructions for it, unless WORDSWAY_HALF
+    says otherwise. Other devices are left alone."""
+    setting = _setting()
+    return device.type == "cpu" and (_has_instructions() if setting is None else setting)
+
+
+def describe_half() -> str:
+    """Describe how searches on the CPU multiply, as the end of a line about it; "" where there is nothing to say."""
+    setting = _setting()
+    if setting is None:
+        return ", with bfloat16 instructions" if _has_instructions() else ""
+    return f", bfloat16 turned {'on' if setting else 'off'} by {HALF}"
+
+
+def _setting() -> bool | None:
+    """Read WORDSWAY_HALF; None if it is not set."""
+    text = os.environ.get(HALF)
+    if text not in (None, "0", "1"):
+        raise InputError(
+            f"{HALF} must be 0 (no search in half precision) or 1 (on every CPU), or not be set; got {text!r}"
+        )
+    return None if text is None else text == "1"
+
+
+def _has_instructions() -> bool:
+    """Whether the processor has instructions of its own for products of bfloat16 matrices.
+
+    torch answers for the processor. Settings that keep torch from using the instructions, such as ATEN_CPU_CAPABILITY,
+    do not change the answer; WORDSWAY_HALF is there for them."""
     native = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
-    return device.type == "cpu" and native is not None and bool(native())
+    return native is not None and bool(native())
 
 
 class HalfLinear(TorchFunctionMode):
