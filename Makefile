@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 REAL := $(VENV)/.real
 
-.PHONY: run test quick lint types docs docs-serve bench dist format clean
+.PHONY: run test quick portable other-processor lint types docs docs-serve bench dist format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wordsway needs Python 3.11 or newer; set PYTHON=")'
@@ -33,6 +33,15 @@ test: lint types $(REAL)
 
 quick: $(REAL)
 	$(PYTEST) -m "not slow"
+
+# As on other processors (AVX2, SSE only), and with 1 and 2 threads: a long job. MORE goes to pytest, as MORE="-k attention".
+portable: $(REAL)
+	$(BIN)/python tools/portable.py $(MORE)
+
+# What depends most on rounding, with SSE only.
+other-processor: $(REAL)
+	$(BIN)/python tools/portable.py --sets sse --threads 1 $(MORE) \
+		--tests tests/test_search.py tests/test_word_sensitivity.py tests/test_docs_run.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

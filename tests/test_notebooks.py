@@ -70,7 +70,8 @@ def test_what_is_stored(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_fresh_run_gives_the_same(name: str, tmp_path: Path) -> None:
-    quiet = {"JUPYTER_PLATFORM_DIRS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    threads = {name: os.environ.get(name, "1") for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+    quiet = {"JUPYTER_PLATFORM_DIRS": "1", **threads}
     places = {key: str(tmp_path / key.lower()) for key in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR")}
     kernels = {"JUPYTER_PATH": str(Path(sys.prefix) / "share" / "jupyter")}  # of this interpreter, not of another
     script = [sys.executable, "-c", RUN, str(FOLDER / name), str(tmp_path / name), str(tmp_path)]
