@@ -20,6 +20,7 @@ from torch import Tensor
 from wordsway.constraints import Region
 from wordsway.errors import InputError
 from wordsway.maps.base import View
+from wordsway.search.metric import Metric
 from wordsway.seeds import normal
 
 
@@ -92,8 +93,9 @@ def suited(view: View) -> Ascent:
     # Where there are many local maxima, small texts are cheap enough to race more starts; ridges take a long glide.
     starts = 24 if view.costly else min(96, max(24, 2_000_000 // view.X.numel()))
     survivors = starts // 8
-    steps = 32 if view.terrain == "rugged" else 80
-    return Ascent(8 * starts + steps * survivors, starts, survivors, race_steps=8, first_angle=0.3, last_angle=0.004)
+    race, steps = (8, 32) if view.terrain == "rugged" else (16, 80)  # after 8 steps, ridges are not told apart yet
+    budget = race * starts + steps * survivors
+    return Ascent(budget, starts, survivors, race_steps=race, first_angle=0.3, last_angle=0.004)
 
 
 @dataclass(frozen=True)
@@ -122,28 +124,84 @@ def maximize(
     e, evaluations = start_points(views, objective, region, seed, count, guesses)
     ascent = replace(ascent, starts=e.shape[1], survivors=min(ascent.survivors, e.shape[1]))
     race, rest = ascent.steps(evaluations)
-    mean = torch.zeros_like(e)
-    best_e, best = e, torch.full(e.shape[:2], -torch.inf, dtype=e.dtype, device=e.device)
+    tracks = Tracks(objective, region, e, ascent.momentum)
     for step in range(race + rest):
-        if step == race and ascent.survivors < e.shape[1]:
-            kept = best.topk(ascent.survivors, dim=1).indices
-            best = best.gather(1, kept)
-            e, mean, best_e = (
-                part.gather(1, kept[..., None].expand(-1, -1, e.shape[-1])) for part in (e, mean, best_e)
-            )
-        value, tangent = value_and_tangent(objective, region, e)
-        evaluations += e.shape[1]
-        better = value > best
-        best, best_e = torch.where(better, value, best), torch.where(better[..., None], e, best_e)
-        if enough is not None and bool((best.amax(1) >= enough).all()):
+        if step == race and ascent.survivors < tracks.e.shape[1]:
+            tracks.keep(ascent.survivors)
+        evaluations += tracks.e.shape[1]
+        tracks.look()
+        if enough is not None and bool((tracks.best.amax(1) >= enough).all()):
             break
-        mean = ascent.momentum * region.tangent(mean, e) + region.normed(tangent)
         angle = ascent.first_angle * (ascent.last_angle / ascent.first_angle) ** (step / max(1, race + rest - 1))
-        turn = torch.tensor(angle, dtype=e.dtype)
-        e = region.normed(turn.cos() * e + turn.sin() * region.normed(mean))
-    top = best.argmax(1)
-    deltas = region.delta(best_e[torch.arange(len(views)), top])
-    return [Found(delta, value, evaluations) for delta, value in zip(deltas, best.amax(1).tolist(), strict=True)]
+        tracks.turn(angle)
+    deltas = region.delta(tracks.top())
+    values = tracks.best.amax(1).tolist()
+    return [Found(delta, value, evaluations) for delta, value in zip(deltas, values, strict=True)]
+
+
+class Tracks:
+    """Points that turn side by side, each towards a running mean of its unit gradients, and the best that each has
+    seen. With a `metric`, gradients are bent by it, and it learns from them."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        region: Region,
+        e: Float[Tensor, "g b size"],
+        momentum: float,
+        metric: Metric | None = None,
+    ) -> None:
+        self.objective, self.region, self.momentum, self.metric = objective, region, momentum, metric
+        self.e, self.mean = e, torch.zeros_like(e)
+        self.best_e, self.best = e, torch.full(e.shape[:2], -torch.inf, dtype=e.dtype, device=e.device)
+        self.gradient = self.mean
+
+    def look(self) -> None:
+        """Evaluate where the points are."""
+        value, self.gradient = value_and_tangent(self.objective, self.region, self.e)
+        better = value > self.best
+        self.best = torch.where(better, value, self.best)
+        self.best_e = torch.where(better[..., None], self.e, self.best_e)
+
+    def turn(self, angle: float) -> None:
+        """Turn every point by one angle."""
+        region, gradient = self.region, self.region.normed(self.gradient)
+        if self.metric is not None:
+            self.metric.learn((region.delta(gradient) / region.radius).flatten(0, -2))
+            gradient = region.normed(self.metric.bend(gradient, self.e, region))
+        self.mean = self.momentum * region.tangent(self.mean, self.e) + gradient
+        turn = torch.tensor(angle, dtype=self.e.dtype)
+        self.e = region.normed(turn.cos() * self.e + turn.sin() * region.normed(self.mean))
+
+    def keep(self, count: int) -> None:
+        """Go on with the best few of each view."""
+        kept = self.best.topk(count, dim=1).indices
+        self.best = self.best.gather(1, kept)
+        self.e, self.mean, self.best_e = (
+            part.gather(1, kept[..., None].expand(-1, -1, part.shape[-1])) for part in (self.e, self.mean, self.best_e)
+        )
+
+    def top(self) -> Float[Tensor, "g size"]:
+        """The best point of each view."""
+        return self.best_e[torch.arange(len(self.best)), self.best.argmax(1)]
+
+
+def glide(
+    objective: Objective,
+    region: Region,
+    e: Float[Tensor, "g b size"],
+    steps: int,
+    angles: tuple[float, float],
+    metric: Metric | None = None,
+    momentum: float = 0.85,
+) -> tuple[Float[Tensor, "g b size"], Float[Tensor, "g b"]]:
+    """The best points on tracks of so many steps, whose angle shrinks from the first to the last, and their values."""
+    tracks = Tracks(objective, region, e, momentum, metric)
+    first, last = angles
+    for step in range(steps):
+        tracks.look()
+        tracks.turn(first * (last / first) ** (step / max(1, steps - 1)))
+    return tracks.best_e, tracks.best
 
 
 def start_points(
