@@ -142,7 +142,7 @@ class Job:
 
     def shares_places(self, view: View) -> bool:
         """Whether tokens are searched one after the other, each from the places of others."""
-        return view.terrain in ("layered", "deep") and len(view.tokens) == 1 and self.several is None
+        return view.terrain == "deep" and len(view.tokens) == 1 and self.several is None
 
     @cached_property
     def places(self) -> PlaceSearch:

@@ -14,14 +14,17 @@ from torch import Tensor
 
 from wordsway.constraints import Ball, Sphere
 from wordsway.errors import InputError
+from wordsway.maps.base import View
 from wordsway.pretrained.attention import Attraction
 from wordsway.pretrained.batches import Batches, joined
 from wordsway.pretrained.map import PretrainedMap, add_rows
 from wordsway.pretrained.model import At, Transformer
 from wordsway.search.ascent import BUDGETS, DEEP, FEWEST, maximize
+from wordsway.search.finish import finish
 
 _GLIDE = replace(DEEP, budget=32)  # evaluations of each start
 _REFINE = replace(DEEP, first_angle=0.2)
+_FROM_THE_EDGE = 1e-3  # a point on the edge of a ball has no gradient inwards, so begin this far from it
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +92,23 @@ def layer_changes(
         evaluations += result.evaluations
         delta = region.project(result.delta.to("cpu", torch.float64))
         moves, known = [*moves, delta], torch.cat([known, ruler(delta[None])])
+        if layer == model.layers:
+            break  # it is done after the finish
         progress(layer)
+    for layer in range(1, model.layers + 1):  # what one layer found may be the better start for another
+        view = PretrainedMap(model, f"layer:{layer}", at=at).view(X, tokens, dtype=torch.float64)
+        delta, spent = _finished(view, region, moves[int(known[:, layer].argmax())], once)
+        evaluations += spent
+        moves, known = [*moves, delta], torch.cat([known, ruler(delta[None])])
+    progress(model.layers)
     return LayerChanges(known.amax(0), known[0], noise, known[1 : 1 + len(guesses)], evaluations)
+
+
+def _finished(view: View, region: Ball, move: Float[Tensor, "m d"], steps: int) -> tuple[Float[Tensor, "m d"], int]:
+    """A move nearby that does at least as much, in full precision, and the number of evaluations."""
+    e = region.unit(move[None, None].to(view.device, view.dtype), _FROM_THE_EDGE)
+    e, _, spent = finish(view.sq_norm, region, e, steps)
+    return region.project(region.delta(e)[0, 0].to("cpu", torch.float64)), spent
 
 
 class _AllLayers:

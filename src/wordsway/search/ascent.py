@@ -87,7 +87,7 @@ def suited(view: View) -> Ascent:
     if view.terrain == "deep":
         return DEEP
     if view.terrain == "layered":  # a single glide may end at half of what others find
-        return Ascent(budget=288, starts=12, survivors=4, race_steps=8, first_angle=0.5, last_angle=0.02)
+        return Ascent(budget=1152, starts=48, survivors=12, race_steps=16, first_angle=0.5, last_angle=0.02)
     if view.terrain == "smooth":
         return Ascent(budget=96, starts=4, survivors=2, race_steps=8, first_angle=0.8, last_angle=0.02)
     # Where there are many local maxima, small texts are cheap enough to race more starts; ridges take a long glide.

@@ -22,9 +22,10 @@ from wordsway.search.finish import finish
 from wordsway.search.metric import Metric
 from wordsway.seeds import generator
 
-_SCOUTS = ((8, 48), (4, 96), (2, 256))  # tracks and steps: first gliding, then finishing, then finishing to the end
+_SCOUTS = ((16, 48), (6, 96), (2, 256))  # tracks and steps: first gliding, then finishing, then finishing to the end
 _SCOUTING = sum(tracks * steps for tracks, steps in _SCOUTS)
 _WIDE = (0.3, 0.05)  # angles of the first steps, when nothing is known
+_ALIKE = 0.5  # cosine: changes of the features that point the same way
 _NEAR = (0.06, 0.03)  # and from a place: larger ones would lose what is good about it
 
 
@@ -36,7 +37,7 @@ class Effort:
     scouting: float = _SCOUTING
     tracks: int = 4
     race: int = 16
-    finish: int = 64
+    finish: int = 56
 
     @property
     def own(self) -> int:
@@ -81,6 +82,7 @@ class PlaceSearch:
         self.places: dict[int, _Place] = {}
         self.metric: Metric | None = None
         self.scouted = 0  # evaluations
+        self.first: list[int] = []  # the scouts that went to the end, the best one first
 
     def scout(self, tokens: Sequence[int]) -> None:
         """Find first places. `tokens` are those that will be asked for; others help out where they are few."""
@@ -94,11 +96,26 @@ class PlaceSearch:
         e, values = glide(objective, region, e, stages[0][1], _WIDE, self._metric(views[0]))
         self.scouted += (spent + stages[0][1]) * len(chosen)
         for count, steps in stages[1:]:
-            kept = values[:, 0].topk(min(count, len(chosen))).indices
-            chosen = [chosen[k] for k in kept.tolist()]
+            kept = self._select(chosen, e, values[:, 0], count)
+            chosen = [chosen[k] for k in kept]
             e, values = self._finish(chosen, e[kept], steps)
             self.scouted += steps * len(chosen)
         self._keep(chosen, e[:, 0], values[:, 0])
+        self.first = sorted(chosen, key=lambda token: -self.places[token].value)
+
+    def _select(self, tokens: Sequence[int], e: Float[Tensor, "g 1 size"], values: Tensor, count: int) -> list[int]:
+        """Which scouts go on: the best half of `count`, then the best of those that change the features in another
+        direction than the best one does. A classifier can be pushed towards either class, and the one that is easier at
+        first need not be the one that ends higher."""
+        views, region, _ = self._open(tokens, torch.float32)
+        with torch.no_grad():
+            deltas = region.delta(e) * torch.tensor([self.radii[k] for k in tokens]).to(e)[:, None, None, None]
+            changes = [view.change(delta[0]).flatten() for view, delta in zip(views, deltas, strict=True)]
+        order = values.argsort(descending=True).tolist()
+        alike = {k: float(torch.cosine_similarity(changes[k], changes[order[0]], dim=0)) for k in order}
+        half = order[: math.ceil(count / 2)]
+        others = sorted(order[len(half) :], key=lambda k: alike[k] > _ALIKE)  # stable: by value within each part
+        return [*half, *others][:count]
 
     def search(self, tokens: Sequence[int]) -> list[Found]:
         """The best delta for each of some tokens, each moved alone."""
@@ -141,9 +158,10 @@ class PlaceSearch:
         return self.metric
 
     def _start(self, token: int, used: set[int]) -> Float[Tensor, " d"]:
-        """Where a token begins, in units of its radius: where it was before, then the best places of others."""
-        by_value = sorted(self.places, key=lambda k: (k != token, -self.places[k].value))
-        source = next((k for k in by_value if k not in used), token)
+        """Where a token begins, in units of its radius: where it was before, then where the scouts ended, then the best
+        places of others."""
+        by_value = sorted(self.places, key=lambda k: -self.places[k].value)
+        source = next((k for k in [token, *self.first, *by_value] if k in self.places and k not in used), token)
         used |= {token, source}
         delta = (self.places[source].row - self.X[token]) / self.radii[token]
         return delta / delta.norm().clamp(min=1.0)
