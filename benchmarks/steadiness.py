@@ -28,7 +28,7 @@ import torch
 import wordsway as ws
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-from portable import SETS, environment
+from portable import SETS, environment  # pyright: ignore[reportMissingImports]
 
 EXAMPLE = "The food was good, but the waiter was rude."
 OUTPUTS = ["minilm:last", "minilm:pooled", "minilm:layer:2", "sentiment:logits"]
@@ -99,13 +99,14 @@ def models(arguments: argparse.Namespace) -> None:
                     runs.append(torch.tensor(run["values"], dtype=torch.float64))
                     print(f"  {instructions} seed {seed}: {run['seconds']:.1f} s", file=sys.stderr, flush=True)
             values = torch.stack(runs)
-            reference = values.amax(0)
+            rows = [values]
             if arguments.reference:
                 long = elsewhere("native", **question, seed=REFERENCE_SEED, budget="thorough")
-                reference = torch.maximum(reference, torch.tensor(long["values"], dtype=torch.float64))
+                rows.append(torch.tensor([long["values"]], dtype=torch.float64))
+            reference = torch.cat(rows).amax(0)
             print(f"{name}, {length} tokens, {arguments.budget}: {summary(values, reference)}", flush=True)
-            if arguments.reference:
-                share = torch.tensor(long["values"], dtype=torch.float64) / reference
+            for share in rows[1:]:
+                share = share / reference
                 print(f"    thorough: mean {float(share.mean()):.3f}, smallest {float(share.min()):.3f}", flush=True)
 
 

@@ -14,7 +14,7 @@ from wordsway.constraints import Region
 from wordsway.search.ascent import Objective, value_and_tangent
 from wordsway.search.metric import Metric
 
-_PAIRS = 20  # of the history: more did not help, and fewer cost a few steps
+_PAIRS = 12  # of the history: more hardly helped, and each costs time at every step
 _FIRST = 0.05  # length of the first step, in radii
 _LONGEST = 0.5
 _SHORTER = 0.35  # after a step that did not rise

@@ -57,7 +57,7 @@ class Effort:
 
     def for_few(self, tokens: int) -> "Effort":
         """Less scouting where few tokens will profit from it."""
-        return replace(self, scouting=min(self.scouting, 3 * self.own * tokens))
+        return replace(self, scouting=min(self.scouting, self.own * tokens))
 
 
 @dataclass(frozen=True, eq=False)
