@@ -19,6 +19,7 @@ from families import FAMILIES, tiny, tokenizer
 from wordsway.cells.small_models import Split, corpus, word_tokenizer
 from wordsway.cells.training import REGIMES, TrainingCell
 from wordsway.figures import draw_study
+from wordsway.maps.base import TRAINED_SPREAD
 from wordsway.pretrained.map import PretrainedMap
 from wordsway.tables import Table
 from wordsway.training.control import OUTPUTS, Batch
@@ -100,8 +101,15 @@ def test_a_probe_of_chosen_words() -> None:
     model = tiny("bert", "classifier")
     every = ws.probe_sensitivity(model, tokenizer(), TEXTS[0])
     chosen = [ws.probe_sensitivity(model, tokenizer(), TEXTS[0], words=[word]) for word in (1, "soup", 3)]
-    assert max(found.word_sensitivity for found in chosen) == pytest.approx(every.word_sensitivity, rel=1e-4)
+    # Which word does most is not said: searches of one word and of all may end apart by their spread.
+    best = max(found.word_sensitivity for found in chosen)
+    assert every.word_sensitivity >= best * (1 - TRAINED_SPREAD) and best > every.random
     assert chosen[1].texts[0].word_text == "soup" and chosen[1].texts[0].word == 2
+    phi = PretrainedMap(copy.deepcopy(model).eval(), "pooled", tokenizer=tokenizer())
+    tokens = phi.encode(TEXTS[0])
+    radii = [float(norm) for norm in tokens.X.norm(dim=1)]
+    soup = ws.word_sensitivity(phi, tokens, list(tokens.pieces[1]), radius=radii, budget="quick", random_draws=0)
+    assert chosen[1].word_sensitivity == soup.lower
 
 
 def test_a_probe_sees_the_weights_of_this_moment() -> None:
