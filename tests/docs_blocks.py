@@ -5,10 +5,16 @@ A block may have notes before it, comments that nobody sees on the page:
     <!-- docs: skip because REASON -->          it is not run
     <!-- docs: needs smollm2 -->                it is run where that model is at hand
     <!-- docs: within 0.05 because REASON -->   numbers may differ by that share (0.002 unless given)
+    <!-- docs: searched NAMES above NAMES -->   numbers under or behind these names come from a search
     <!-- docs: exit 2 -->                       the exit code of its commands
     <!-- docs: output -->                       what the Python block before it prints
     <!-- docs: setup
     code that runs before a Python block -->
+
+A number that a search found in a deep model varies with the processor, so it is only to be at least the one that is
+written, less the search's own spread; rows of a table of words may come in another order, and other words may tie.
+"above NAMES" (it may be left out) names numbers that it cannot be below, in its line or else in the output. Names are
+separated by semicolons.
 
 In an output that is written down, a line of three dots stands for any lines, and three dots at a line's end for the
 rest of it. An output is what goes to stdout; for an exit code other than 0, what goes to stderr as well.
@@ -16,8 +22,11 @@ rest of it. An output is what goes to stdout; for an exit code other than 0, wha
 
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from searched import AT_LEAST, NUMBER, Searched, high_enough, same_order, too_low, without_ranks
 
 ROOT = Path(__file__).parents[1]
 TOLERANCE = 2e-3  # a search in float32 may end elsewhere in the third digit on another processor
@@ -25,7 +34,6 @@ TOLERANCE = 2e-3  # a search in float32 may end elsewhere in the third digit on 
 _FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```\s*$", re.M | re.S)
 _NOTE = re.compile(r"<!-- docs: (.*?)-->", re.S)
 _TIMES = re.compile(r"\b\d+(?:\.\d+)? ?(?:s|ms|min|minutes|seconds|GB|MB)\b|\b\d+ workers?\b")
-_NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 
 
 @dataclass(frozen=True)
@@ -104,9 +112,22 @@ def words_of(command: str) -> list[str]:
     return shlex.split(command, comments=True)
 
 
-def differences(written: list[str], printed: list[str], tolerance: float = TOLERANCE) -> str:
+def differences(
+    written: Sequence[str], printed: Sequence[str], tolerance: float = TOLERANCE, searched: Searched | None = None
+) -> str:
     """What is different between an output in the docs and a real one, in one message; "" for nothing."""
     written, printed = _trimmed(written), _trimmed(printed)
+    if searched is None:
+        return _differences(written, printed, tolerance)
+    written, printed = searched.marked(written), searched.marked(printed)
+    if AT_LEAST not in "".join(written):
+        return f"the docs have no number that belongs to {', '.join(searched.names)}"
+    if low := too_low(printed):
+        return low
+    return _differences(without_ranks(written), same_order(written, printed), tolerance)
+
+
+def _differences(written: list[str], printed: list[str], tolerance: float) -> str:
     while written and written[0] != "...":
         if not printed:
             return f"it prints no more, but the docs have {written[0]!r}"
@@ -116,11 +137,11 @@ def differences(written: list[str], printed: list[str], tolerance: float = TOLER
     if not written:
         return f"it also prints {printed[0]!r}" if printed else ""
     rest = written[1:]
-    tries = [differences(rest, printed[skip:], tolerance) for skip in range(len(printed) + 1)] if rest else [""]
+    tries = [_differences(rest, printed[skip:], tolerance) for skip in range(len(printed) + 1)] if rest else [""]
     return "" if "" in tries else tries[0]
 
 
-def _trimmed(lines: list[str]) -> list[str]:
+def _trimmed(lines: Sequence[str]) -> list[str]:
     lines = [line.rstrip() for line in lines]
     while lines and not lines[-1]:
         lines = lines[:-1]
@@ -134,12 +155,16 @@ def _line_differs(written: str, printed: str, tolerance: float) -> str:
     shapes, numbers = [], []
     for line in (written, printed):
         line = _TIMES.sub("TIME", " ".join(line.split()))
-        numbers.append(_NUMBER.findall(line))
-        shapes.append(_NUMBER.sub("#", line))
+        numbers.append([(found[0], line[: found.start()].endswith(AT_LEAST)) for found in NUMBER.finditer(line)])
+        shapes.append(NUMBER.sub("#", line))
     if shapes[0] != shapes[1]:
         return "words differ"
-    pairs = zip(*numbers, strict=True)
-    return next((f"{a} is not {b}" for a, b in pairs if not _close(a, b, tolerance)), "")
+    for (old, searched), (new, _) in zip(*numbers, strict=True):
+        if searched and not high_enough(old, new):
+            return f"{new} is less than {old} by more than the search's spread"
+        if not searched and not _close(old, new, tolerance):
+            return f"{old} is not {new}"
+    return ""
 
 
 def _close(written: str, printed: str, tolerance: float) -> bool:

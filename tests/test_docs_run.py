@@ -16,6 +16,7 @@ import typer
 from typer.testing import CliRunner
 
 from docs_blocks import ROOT, TOLERANCE, Block, all_blocks, differences, inline_commands, words_of
+from searched import Searched
 from wordsway.cli import app
 from wordsway.errors import TextWarning
 from wordsway.maps.own_maps import VARIABLE
@@ -130,7 +131,9 @@ class Page:
 
     def compare(self, block: Block, written: list[str], printed: list[str], line: str = "") -> None:
         note = block.note("within")
-        different = differences(written, printed, float(note.split()[0]) if note else TOLERANCE)
+        names = block.note("searched")
+        searched = Searched.of(names) if names else None
+        different = differences(written, printed, float(note.split()[0]) if note else TOLERANCE, searched)
         whole = "\n".join(printed)
         assert not different, f"{block.name}: {line}\n{different}\n\nall that it prints:\n{whole}"
 
@@ -218,7 +221,9 @@ def test_what_is_not_run_is_named_and_there() -> None:
         assert why and any(line.startswith(start) for line in lines), f"no page has {start!r} any more"
     for block in BLOCKS:
         for note in block.notes:
-            assert re.match(r"(skip because .{8}|needs \w+$|within [\d.]+ because .{8}|exit \d$|output$|setup\n)", note)
+            assert re.match(
+                r"(skip because .{8}|needs \w+$|within [\d.]+ because .{8}|searched \w|exit \d$|output$|setup\n)", note
+            )
     skipped = [block for block in BLOCKS if block.note("skip") is not None]
     assert len(skipped) <= 6, [block.name for block in skipped]
 

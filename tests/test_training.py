@@ -19,6 +19,7 @@ from families import FAMILIES, tiny, tokenizer
 from wordsway.cells.small_models import Split, corpus, word_tokenizer
 from wordsway.cells.training import REGIMES, TrainingCell
 from wordsway.figures import draw_study
+from wordsway.maps.base import TRAINED_SPREAD
 from wordsway.pretrained.map import PretrainedMap
 from wordsway.tables import Table
 from wordsway.training.control import OUTPUTS, Batch
@@ -91,8 +92,8 @@ def test_a_probe_is_word_sensitivity_of_the_model_in_eval_mode(output: str) -> N
         radii = [0.7 * float(norm) for norm in tokens.X.norm(dim=1)]
         wanted = ws.word_sensitivity(phi, tokens, radius=radii, budget="quick", seed=3, random_draws=0)
         assert found.lower == wanted.lower
-        assert wanted.words is not None
-        assert found.word_text == next(word.text for word in wanted.words if word.rank == 1)
+        assert wanted.top_word is not None
+        assert (found.word_text, found.tied) == (wanted.top_word.text, wanted.top_word.tied)
     assert report.word_sensitivity == pytest.approx(sum(found.lower for found in report.texts) / 2)
 
 
@@ -100,8 +101,15 @@ def test_a_probe_of_chosen_words() -> None:
     model = tiny("bert", "classifier")
     every = ws.probe_sensitivity(model, tokenizer(), TEXTS[0])
     chosen = [ws.probe_sensitivity(model, tokenizer(), TEXTS[0], words=[word]) for word in (1, "soup", 3)]
-    assert max(found.word_sensitivity for found in chosen) == pytest.approx(every.word_sensitivity, rel=1e-4)
+    # Which word does most is not said: searches of one word and of all may end apart by their spread.
+    best = max(found.word_sensitivity for found in chosen)
+    assert every.word_sensitivity >= best * (1 - TRAINED_SPREAD) and best > every.random
     assert chosen[1].texts[0].word_text == "soup" and chosen[1].texts[0].word == 2
+    phi = PretrainedMap(copy.deepcopy(model).eval(), "pooled", tokenizer=tokenizer())
+    tokens = phi.encode(TEXTS[0])
+    radii = [float(norm) for norm in tokens.X.norm(dim=1)]
+    soup = ws.word_sensitivity(phi, tokens, list(tokens.pieces[1]), radius=radii, budget="quick", random_draws=0)
+    assert chosen[1].word_sensitivity == soup.lower
 
 
 def test_a_probe_sees_the_weights_of_this_moment() -> None:

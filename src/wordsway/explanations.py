@@ -59,8 +59,7 @@ def explain(
     check_size(replacements, "replacements", least=0)
     known = {word.word: word for word in result.words}
     if isinstance(words, int):
-        ranked = sorted(result.words, key=lambda word: word.rank)
-        chosen = ranked[: check_size(words, "words")]
+        chosen = list(result.ranked_words[: check_size(words, "words")])
     else:
         for number in words:
             if number not in known:

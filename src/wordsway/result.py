@@ -34,8 +34,9 @@ class TokenSensitivity:
 
 @dataclass(frozen=True)
 class WordSensitivity:
-    """The bounds for one word of a text: its best single token, or all of its tokens moved together. Rank 1 is the word
-    that matters most; `span` are the characters of the text that the word takes, `tokens` what moves for `lower`."""
+    """The bounds for one word of a text: its best single token, or all of its tokens moved together. Rank 1 is the
+    largest effect found; `tied` words share a rank (1, 1, 1, 4, ...), as their numbers differ by less than the search's
+    spread. `span` are the characters of the text that the word takes, `tokens` what moves for `lower`."""
 
     word: int
     text: str
@@ -46,6 +47,7 @@ class WordSensitivity:
     upper: float | None
     upper_failure: float
     upper_reason: str | None
+    tied: int = 1
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,9 @@ class Sensitivity:
     together); `checked` says how `lower` was evaluated in the end. `words` and `text` are there for an encoded text:
     `text` says what it was, its tokens and what encoded it. `together` is there where several tokens moved at once: how
     they were chosen, and whether each had a ball of its own. `deltas` are the moves found for `per_token` (in
-    memory only, not in a file), `explained` what they do to some words (`ws.explain`), `made` how it was made.
+    memory only, not in a file), `explained` what they do to some words (`ws.explain`), `made` how it was made. `spread`
+    is by how much the search's answer for one token varies over seeds and processors, relative to it: words whose
+    `lower` are closer than that tie.
     """
 
     lower: float
@@ -132,17 +136,30 @@ class Sensitivity:
     deltas: tuple[Tensor, ...] = ()
     explained: tuple[WordExplanation, ...] | None = None
     made: dict[str, Any] | None = None
+    spread: float = 0.0
 
     def __repr__(self) -> str:
         upper = "-" if self.upper is None else f"{self.upper:.4f}"
-        where = f"word {self.top_word.text!r}" if self.top_word else f"token {self.token}"
+        where, top = f"token {self.token}", self.top_words
+        if top:
+            where = f"word {top[0].text!r}" if len(top) == 1 else f"one of {len(top)} words that tie"
         count = f", {len(self.per_token)} moves" if len(self.per_token) > 1 else ""
         return f"Sensitivity(at least {self.lower:.4f} at {where}, at most {upper}; {self.map['map']}{count})"
 
     @property
     def top_word(self) -> WordSensitivity | None:
-        """The word that matters most."""
-        return min(self.words, key=lambda word: word.rank) if self.words else None
+        """The word with the largest effect found; others may tie with it (`top_words`)."""
+        return max(self.words, key=lambda word: word.lower) if self.words else None
+
+    @property
+    def top_words(self) -> tuple[WordSensitivity, ...]:
+        """The words of rank 1, the largest effect found first; more than one where they tie."""
+        return tuple(word for word in self.ranked_words if word.rank == 1)
+
+    @property
+    def ranked_words(self) -> tuple[WordSensitivity, ...]:
+        """The words from the largest effect found to the smallest."""
+        return tuple(sorted(self.words or (), key=lambda word: (-word.lower, word.rank)))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON values."""

@@ -142,8 +142,9 @@ def word_sensitivity(
         tokens=table[top].tokens,
         deltas=tuple(deltas),
         together=None if several is None or chosen is None else {"by": chosen.by, "ball": several.ball},
-        words=None if encoded is None or several is not None else rank_words(encoded, table),
+        words=None if encoded is None or several is not None else rank_words(encoded, table, phi.search_spread),
         text=None if encoded is None else describe(encoded),
+        spread=phi.search_spread,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from wordsway.errors import InputError
+from wordsway.ranks import shared_ranks
 from wordsway.result import TokenSensitivity, WordSensitivity
 from wordsway.tokens import Tokens, check_tokens
 
@@ -70,11 +71,11 @@ def radii_of(radius: Any, text: Tensor, own_norms: bool) -> tuple[float, ...]:
     return tuple(float(value) for value in given)
 
 
-def rank_words(encoded: Tokens, table: Sequence[TokenSensitivity]) -> tuple[WordSensitivity, ...]:
+def rank_words(encoded: Tokens, table: Sequence[TokenSensitivity], spread: float = 0.0) -> tuple[WordSensitivity, ...]:
     """The bounds for each word that was measured whole or in part, in the order of the text.
 
     Several moves of one word: `lower` is the best of them. What bounds the word is the bound on its joint move, if that
-    was made, else the largest over its pieces.
+    was made, else the largest over its pieces. Words whose `lower` differ by less than `spread` share a rank.
     """
     found: list[tuple[int, TokenSensitivity, TokenSensitivity]] = []
     for word, pieces in enumerate(encoded.pieces):
@@ -85,21 +86,21 @@ def rank_words(encoded: Tokens, table: Sequence[TokenSensitivity]) -> tuple[Word
         ceilings = [entry for entry in entries if len(entry.tokens) == widest]
         ceiling = max(ceilings, key=lambda entry: math.inf if entry.upper is None else entry.upper)
         found.append((word, max(entries, key=lambda entry: entry.lower), ceiling))
-    order = sorted(found, key=lambda item: -item[1].lower)
-    ranks = {word: rank for rank, (word, _, _) in enumerate(order, start=1)}
+    ranks = shared_ranks([best.lower for _, best, _ in found], spread)
     return tuple(
         WordSensitivity(
             word=word,
             text=encoded.words[word],
             span=encoded.spans[word],
-            rank=ranks[word],
+            rank=rank,
             tokens=best.tokens,
             lower=best.lower,
             upper=ceiling.upper,
             upper_failure=min(1.0, sum(entry.upper_failure for entry in table if set(entry.tokens) <= set(pieces))),
             upper_reason=ceiling.upper_reason,
+            tied=tied,
         )
-        for word, best, ceiling in found
+        for (word, best, ceiling), (rank, tied) in zip(found, ranks, strict=True)
         for pieces in [encoded.pieces[word]]
     )
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wordsway.cli.common import number, printable, short_name
+from wordsway.ranks import rank_name, shared_ranks, tie_sentence
 
 if TYPE_CHECKING:
     from wordsway.comparison import Substitution
@@ -129,7 +130,7 @@ def _bounds(console: Console, result: "Sensitivity") -> None:
     top = result.top_word
     where = f"token {result.token}"
     if top is not None and top.tokens == result.tokens:
-        where = f"word {top.word + 1}"
+        where = f"word {top.word + 1}" if top.tied == 1 else f"one of {top.tied} words that tie"
     elif result.together is not None:
         names = [str(k) for k in result.tokens]
         if result.text is not None:
@@ -161,14 +162,14 @@ def _spread(random: "RandomChange") -> str:
 
 
 def _words(console: Console, result: "Sensitivity") -> None:
-    words = sorted(result.words or (), key=lambda word: word.rank)
+    words = result.ranked_words
     certified = any(word.upper is not None for word in words)
     table = Table("rank", "word", "", "at least", *(["at most"] if certified else []), box=None, padding=(0, 1))
     for word in words[:MOST_ROWS]:
         name = Text(printable(word.text), overflow="ellipsis", no_wrap=True)
         name.truncate(30, overflow="ellipsis")
         bounds = [number(word.lower), *([number(word.upper)] if certified else [])]
-        table.add_row(str(word.rank), name, f"word {word.word + 1}", *bounds)
+        table.add_row(rank_name(word.rank, word.tied), name, f"word {word.word + 1}", *bounds)
     assert result.text is not None
     for entry in result.per_token:  # special tokens that were asked for
         if result.text["word_ids"][entry.token] is None:
@@ -177,7 +178,11 @@ def _words(console: Console, result: "Sensitivity") -> None:
             table.add_row("", name, f"token {entry.token}", *bounds)
     console.print(table)
     _more(console, len(words) - MOST_ROWS, "words")
-    top = words[0]
+    top, *others = result.top_words
+    if others:
+        names = [escape(printable(word.text)) for word in result.top_words]
+        console.print(f"Largest possible effect found: {tie_sentence(names, result.spread)}", soft_wrap=True)
+        return
     console.print(
         f"The word that matters most: [bold]{escape(printable(top.text))}[/] (word {top.word + 1}). "
         f"One move of it changes the features by at least {number(top.lower)} times their norm.",
@@ -188,8 +193,9 @@ def _words(console: Console, result: "Sensitivity") -> None:
 def _tokens(console: Console, result: "Sensitivity") -> None:
     table = Table("rank", "token", "at least", "at most", box=None, padding=(0, 1))
     ordered = sorted(result.per_token, key=lambda entry: -entry.lower)
-    for rank, entry in enumerate(ordered[:10], start=1):
-        table.add_row(str(rank), str(entry.token), number(entry.lower), number(entry.upper))
+    ranks = shared_ranks([entry.lower for entry in ordered], result.spread)
+    for entry, rank in list(zip(ordered, ranks, strict=True))[:10]:
+        table.add_row(rank_name(*rank), str(entry.token), number(entry.lower), number(entry.upper))
     console.print(table)
     _more(console, len(ordered) - 10, "tokens")
 

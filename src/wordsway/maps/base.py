@@ -18,6 +18,10 @@ from wordsway.tokens import Tokens, check_tokens
 Probe = Callable[[Tensor], Tensor]
 _GROUP_NUMBERS = 12_000_000  # in all views of tokens that are searched side by side
 _MOST_VIEWS = 32
+# By how much the search's answer for one token varies over seeds and processors, relative to it: measured by
+# `python benchmarks/steadiness.py`, see docs/benchmarks.md.
+TRAINED_SPREAD = 0.05  # of a pre-trained model
+RANDOM_SPREAD = 0.03  # of a random transformer
 _BATCH_BYTES = 2**26  # of texts that a map without structure evaluates at once: few enough to stay in cache
 
 
@@ -76,6 +80,8 @@ class FeatureMap(ABC):
     n: int | None  # the context length it is made for; None for any
     d: int | None
     copies: int = 1  # about how many features there are for each number of a text
+    # By how much the search's answer for one token varies over seeds and processors; 0: not in the digits shown.
+    search_spread: float = 0.0
 
     @property
     def remembers(self) -> bool:

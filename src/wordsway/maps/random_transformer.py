@@ -18,7 +18,7 @@ from torch import Tensor
 from wordsway.errors import InputError
 from wordsway.maps import scores
 from wordsway.maps.attention_view import Sight
-from wordsway.maps.base import FeatureMap, View
+from wordsway.maps.base import RANDOM_SPREAD, FeatureMap, View
 from wordsway.memory import require
 from wordsway.seeds import normal
 from wordsway.tokens import check_size
@@ -116,6 +116,8 @@ class _Block:
 
 class Transformer(FeatureMap):
     """RandomTransformer with weights, kept in float64. phi(X) is the state (n, d) after the last block."""
+
+    search_spread = RANDOM_SPREAD
 
     def __init__(self, recipe: RandomTransformer, blocks: Sequence[_Block], n: int | None, seed: int) -> None:
         self.recipe, self.blocks, self.n, self.seed = recipe, blocks, n, seed

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from wordsway.encoders.base import check_text, warn_of
 from wordsway.errors import InputError
-from wordsway.maps.base import FeatureMap, Probe, View
+from wordsway.maps.base import TRAINED_SPREAD, FeatureMap, Probe, View
 from wordsway.pretrained.batches import Batches, bytes_of_a_text, joined
 from wordsway.pretrained.load import open_model
 from wordsway.pretrained.model import At, Transformer, find_at
@@ -38,6 +38,8 @@ class PretrainedMap(FeatureMap):
 
     `model` is a name, a folder, a hub id, or a live model with its `tokenizer`. `encode` makes the X of a text.
     """
+
+    search_spread = TRAINED_SPREAD
 
     def __init__(
         self,

@@ -98,7 +98,8 @@ class Shaded:
     word: int
     text: str
     level: int
-    rank: int
+    rank: str  # "1", or "1-4" where four words tie
+    top: bool  # one word of a text, where its keyboard focus begins
     of: int
     lower: float
     upper: float | None

@@ -5,6 +5,7 @@ from typing import Any
 
 from wordsway.drawing import lines
 from wordsway.figures.common import COLOURS, MARKERS, clip
+from wordsway.ranks import rank_name, tie_sentence
 from wordsway.report.parts import Detail, Facts, Grid, Report, Seen, Shaded, Words, level_of
 from wordsway.report.pictures import picture
 from wordsway.result import Sensitivity, WordExplanation, WordSensitivity
@@ -36,13 +37,18 @@ def name_of(result: Sensitivity) -> str:
 
 
 def lead_of(result: Sensitivity) -> list[str]:
-    top = result.top_word
-    what = f"\u201c{clip(top.text)}\u201d (word {top.word + 1})" if top else f"token {result.token}"
+    top = result.top_words
+    what = f"token {result.token}"
+    if top and top[0].tokens == result.tokens:  # a special token may do more than any word
+        what = f"\u201c{clip(top[0].text)}\u201d (word {top[0].word + 1})" if len(top) == 1 else "one word"
     if result.together is not None:
         what = f"tokens {', '.join(map(str, result.tokens))} together"
     said = [
         f"A move of {what} changes the features by at least {result.lower:.4g} times their norm: a search found it."
     ]
+    if len(top) > 1:
+        names = [f"\u201c{clip(word.text)}\u201d" for word in top]
+        said.append(f"Largest possible effect found: {tie_sentence(names, result.spread)}")
     if result.upper is not None:
         odds = f" (except with probability {result.upper_failure:.2g})" if result.upper_failure else ""
         count = len(result.per_token)
@@ -74,8 +80,8 @@ def words_of(result: Sensitivity) -> Words:
         pieces += [text[position:start]] if start > position else []
         shade = level_of(word.lower, low, high)
         pieces.append(
-            Shaded(word.word, text[start:end], shade, word.rank, len(result.words), word.lower, word.upper,
-                   word.upper_reason)
+            Shaded(word.word, text[start:end], shade, rank_name(word.rank, word.tied), word == result.top_word,
+                   len(result.words), word.lower, word.upper, word.upper_reason)
         )  # fmt: skip
         position = end
     cropped = len(text[used:]) if text[used:].strip() else 0
@@ -104,12 +110,13 @@ def _token_names(text: dict[str, Any]) -> list[str]:
 
 
 def _words_table(result: Sensitivity) -> Grid:
+    ties = any(word.tied > 1 for word in result.words or ())  # then ranks are text, as "1-4" is no number
     best = {each.word: each.replacements[0] for each in result.explained or () if each.replacements}
 
     def row(word: WordSensitivity) -> dict[str, Any]:
         made = best.get(word.word)
         return {
-            "rank": word.rank,
+            "rank": rank_name(word.rank, word.tied) if ties else word.rank,
             "word": word.text,
             "place": word.word + 1,
             "at least": word.lower,
@@ -118,7 +125,7 @@ def _words_table(result: Sensitivity) -> Grid:
             "its change": None if made is None else made.change,
         }
 
-    return Grid.of("All words", "words", [row(word) for word in sorted(result.words or (), key=lambda word: word.rank)])
+    return Grid.of("All words", "words", [row(word) for word in result.ranked_words])
 
 
 def _tokens_table(result: Sensitivity) -> Grid:
@@ -138,10 +145,11 @@ def _tokens_table(result: Sensitivity) -> Grid:
 
 
 def _layers(result: Sensitivity, explained: Sequence[WordExplanation]) -> Any:
-    ranks = {word.word: word for word in result.words or ()}
-    shown = sorted(explained, key=lambda each: ranks[each.word].rank)[:_MOST_LINES]
+    words = {word.word: word for word in result.ranked_words}
+    order = list(words)
+    shown = sorted(explained, key=lambda each: order.index(each.word))[:_MOST_LINES]
     series = {
-        f"{ranks[each.word].text} (word {each.word + 1})": (each.layers or (), COLOURS[k], MARKERS[k])
+        f"{words[each.word].text} (word {each.word + 1})": (each.layers or (), COLOURS[k], MARKERS[k])
         for k, each in enumerate(shown)
     }
     layers = range(len(shown[0].layers or ()))

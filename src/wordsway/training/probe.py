@@ -23,13 +23,15 @@ from wordsway.words import find_word
 @dataclass(frozen=True)
 class ProbedText:
     """What was found for one text: `lower` is a lower bound of its word sensitivity, attained by moving `word` (its
-    number from 1, and itself); `random` is the mean change under random moves of the same size."""
+    number from 1, and itself); `random` is the mean change under random moves of the same size. `tied` words, this one
+    among them, have numbers that differ by less than the search's own spread."""
 
     text: str
     lower: float
     word: int
     word_text: str
     random: float
+    tied: int = 1
 
 
 @dataclass(frozen=True)
@@ -120,8 +122,8 @@ def probe_sensitivity(
                 seed=seed,
             )
             assert result.words is not None and result.random is not None
-            best = min(result.words, key=lambda word: word.rank)
-            found.append(ProbedText(text, result.lower, best.word + 1, best.text, result.random.mean))
+            best = result.ranked_words[0]
+            found.append(ProbedText(text, result.lower, best.word + 1, best.text, result.random.mean, best.tied))
     return ProbeReport(tuple(found), output, float(radius), budget, seed, time.perf_counter() - began)
 
 
