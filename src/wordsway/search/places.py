@@ -37,7 +37,7 @@ class Effort:
     scouting: float = _SCOUTING
     tracks: int = 4
     race: int = 16
-    finish: int = 56
+    finish: int = 48
 
     @property
     def own(self) -> int:
