@@ -119,6 +119,8 @@ def test_words_appear_one_after_the_other_and_stop_when_cancelled(site: Site, pa
     shown = opened(page, site)
     shown.select_option("#subject", "model minilm")
     assert shown.is_visible("#output") and not shown.is_visible("#encoder")
+    shown.click("summary")
+    shown.select_option("#budget", "quick")
     shown.fill("#text", LONG)
     shown.click("#run")
     done = shown.locator("#live button.word:not(.pending)")
