@@ -174,9 +174,8 @@ class TestEveryFamily:
                 with torch.no_grad():
                     delta *= min(1.0, radius / float(delta.norm()))
         found = ws.word_sensitivity(phi, tokens, 4, budget=450, random_draws=20, certificate=False)
-        assert (
-            found.lower >= (1 - TRAINED_SPREAD) * best
-        )  # both have found one of many local maxima, with equally many gradients
+        # Both have found one of many local maxima, with equally many gradients.
+        assert found.lower >= (1 - TRAINED_SPREAD) * best
         assert found.delta.norm() <= radius * (1 + 1e-6)
         assert found.random is not None and found.lower > found.random.mean
 

@@ -88,11 +88,11 @@ class PlaceSearch:
         """Find first places. `tokens` are those that will be asked for; others help out where they are few."""
         root = math.sqrt(self.effort.scouting / _SCOUTING)
         stages = [(max(1, round(count * root)), max(1, round(steps * root))) for count, steps in _SCOUTS]
-        order = torch.randperm(len(self.X), generator=generator(self.seed, "scouts")).tolist()
-        wanted = set(tokens)
-        chosen = sorted(order, key=lambda token: token not in wanted)[: stages[0][0]]
+        chosen = self._choose(tokens, stages[0][0])
         views, region, objective = self._open(chosen, torch.float32)
-        e, spent = start_points(views, objective, region, self.seed, 1)
+        turns = [chosen[:k].count(token) for k, token in enumerate(chosen)]  # the same token starts elsewhere each time
+        starts, spent = start_points(views, objective, region, self.seed, max(turns) + 1)
+        e = starts[torch.arange(len(chosen)), turns][:, None]
         e, values = glide(objective, region, e, stages[0][1], _WIDE, self._metric(views[0]))
         self.scouted += (spent + stages[0][1]) * len(chosen)
         for count, steps in stages[1:]:
@@ -100,8 +100,17 @@ class PlaceSearch:
             chosen = [chosen[k] for k in kept]
             e, values = self._finish(chosen, e[kept], steps)
             self.scouted += steps * len(chosen)
-        self._keep(chosen, e[:, 0], values[:, 0])
-        self.first = sorted(chosen, key=lambda token: -self.places[token].value)
+        order = values[:, 0].argsort()  # the best last, where a token was scouted twice
+        self._keep([chosen[k] for k in order.tolist()], e[order, 0], values[order, 0])
+        self.first = sorted(self.places, key=lambda token: -self.places[token].value)
+
+    def _choose(self, tokens: Sequence[int], count: int) -> list[int]:
+        """The tokens that scout: those that will be asked for or, where they are few, each of them several times and
+        others of the text."""
+        order = torch.randperm(len(self.X), generator=generator(self.seed, "scouts")).tolist()
+        wanted, others = ([k for k in order if (k in set(tokens)) is asked] for asked in (True, False))
+        own = max(min(len(wanted), count), math.ceil(count / 2), count - len(others))
+        return [wanted[k % len(wanted)] for k in range(own)] + others[: count - own]
 
     def _select(self, tokens: Sequence[int], e: Float[Tensor, "g 1 size"], values: Tensor, count: int) -> list[int]:
         """Which scouts go on: the best half of `count`, then the best of those that change the features in another
