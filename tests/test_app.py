@@ -186,7 +186,7 @@ def test_a_text(site: Site) -> None:
     assert "<script>alert" not in report.text and "unbelievableness" in report.text
     saved = site.client.get(f"/result/{key}")
     assert saved.headers["content-disposition"] == 'attachment; filename="result.json"'
-    assert saved.json()["lower"] == expected.lower and saved.json()["text"]["text"] == text
+    assert saved.json()["lower"] == pytest.approx(expected.lower, rel=1e-9) and saved.json()["text"]["text"] == text
     assert saved.json()["made"]["command"] == done["command"]
 
 
