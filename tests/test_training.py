@@ -19,7 +19,6 @@ from families import FAMILIES, tiny, tokenizer
 from wordsway.cells.small_models import Split, corpus, word_tokenizer
 from wordsway.cells.training import REGIMES, TrainingCell
 from wordsway.figures import draw_study
-from wordsway.maps.base import TRAINED_SPREAD
 from wordsway.pretrained.map import PretrainedMap
 from wordsway.tables import Table
 from wordsway.training.control import OUTPUTS, Batch
@@ -101,9 +100,9 @@ def test_a_probe_of_chosen_words() -> None:
     model = tiny("bert", "classifier")
     every = ws.probe_sensitivity(model, tokenizer(), TEXTS[0])
     chosen = [ws.probe_sensitivity(model, tokenizer(), TEXTS[0], words=[word]) for word in (1, "soup", 3)]
-    # Which word does most is not said: searches of one word and of all may end apart by their spread.
+    # Searches of one word and of all have other scouts, so they may end apart by a few per cent.
     best = max(found.word_sensitivity for found in chosen)
-    assert every.word_sensitivity >= best * (1 - TRAINED_SPREAD) and best > every.random
+    assert every.word_sensitivity == pytest.approx(best, rel=0.05) and best > every.random
     assert chosen[1].texts[0].word_text == "soup" and chosen[1].texts[0].word == 2
     phi = PretrainedMap(copy.deepcopy(model).eval(), "pooled", tokenizer=tokenizer())
     tokens = phi.encode(TEXTS[0])
