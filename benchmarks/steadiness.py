@@ -26,6 +26,7 @@ from typing import Any
 import torch
 
 import wordsway as ws
+from bench import baseline
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from portable import SETS, environment  # pyright: ignore[reportMissingImports]
@@ -147,20 +148,6 @@ def transformers(arguments: argparse.Namespace) -> None:
             print(f"{norm}, depth {depth}: {good} of 10 at least 0.97, smallest {min(shares):.3f}", flush=True)
 
 
-def published_steps(phi: Any, X: torch.Tensor) -> float:
-    """The largest change on the way of projected gradient steps on the dense map: learning rate 10, 50 n steps."""
-    n, d = X.shape
-    base, delta, best = phi(X), torch.full((d,), 0.1, dtype=torch.float64), 0.0
-    for _ in range(50 * n):
-        delta.requires_grad_(True)
-        change = phi(torch.cat([(X[0] + delta)[None], X[1:]])) - base
-        (gradient,) = torch.autograd.grad(-change.square().mean().sqrt(), delta)
-        best = max(best, float(change.detach().norm() / base.norm()))
-        delta = delta.detach() - 10 * gradient
-        delta = delta * min(1.0, math.sqrt(d) / float(delta.norm()))
-    return best
-
-
 def published(arguments: argparse.Namespace) -> None:
     """n = 20, d = 64, token 0, thirty draws."""
     for score in ("softmax", "relu"):
@@ -169,7 +156,7 @@ def published(arguments: argparse.Namespace) -> None:
             X = ws.synthetic_tokens(20, 64, seed=seed)
             phi = ws.RandomAttention(score).sample(d=64, seed=seed)
             found = ws.word_sensitivity(phi, X, 0, certificate=False, random_draws=0).lower
-            shares.append(found / published_steps(phi, X))
+            shares.append(found / baseline(phi, X, 10.0, 50 * len(X))[0])
         below = sum(share < 1 - 1e-9 for share in shares)
         print(f"{score}: {below} of 30 below the published steps, smallest {min(shares):.9f}", flush=True)
 

@@ -18,6 +18,7 @@ from torch import Tensor
 from wordsway.seeds import normal
 
 _SLACK = 1e-6  # relative: what float32 may exceed a radius by
+FROM_THE_EDGE = 1e-3  # a point on the edge of a ball has no gradient inwards, so a descent begins this far from it
 
 
 @dataclass(frozen=True)

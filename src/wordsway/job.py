@@ -11,7 +11,7 @@ from torch import Tensor
 
 from wordsway.certificates import Certificate, certify
 from wordsway.choices import Several
-from wordsway.constraints import Ball, Region, Sphere
+from wordsway.constraints import FROM_THE_EDGE, Ball, Region, Sphere
 from wordsway.errors import InputError, TooLargeError, ZeroError
 from wordsway.maps.base import FeatureMap, View, moved
 from wordsway.memory import fits
@@ -22,7 +22,6 @@ from wordsway.search.places import Effort, PlaceSearch
 
 _BATCH_BYTES = 2**28  # what a batch of random deltas may need at once
 _LAST_STEPS = 32  # of a finish in float64: enough to agree with long searches to nine digits
-_FROM_THE_EDGE = 1e-3  # a point on the edge of a ball has no gradient inwards, so begin this far from it
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ class Job:
                 Found(best.delta * by[0], best.value, best.evaluations) for best, by in zip(found, scale, strict=True)
             ]
         exact, scale = self.phi.sq_norms([self.view(k, torch.float64) for k in positions]), scale.double()
-        e = region.unit(torch.stack([best.delta for best in found])[:, None].double(), _FROM_THE_EDGE)
+        e = region.unit(torch.stack([best.delta for best in found])[:, None].double(), FROM_THE_EDGE)
         e, values, steps = finish(lambda delta: exact(delta * scale), region, e, _LAST_STEPS)
         deltas = (region.delta(e) * scale)[:, 0]
         before = torch.stack([best.delta for best in found]).double() * scale[:, 0]

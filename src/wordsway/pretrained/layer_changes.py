@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.constraints import Ball, Sphere
+from wordsway.constraints import FROM_THE_EDGE, Ball, Sphere
 from wordsway.errors import InputError
 from wordsway.maps.base import View
 from wordsway.pretrained.attention import Attraction
@@ -24,7 +24,6 @@ from wordsway.search.finish import finish
 
 _GLIDE = replace(DEEP, budget=32)  # evaluations of each start
 _REFINE = replace(DEEP, first_angle=0.2)
-_FROM_THE_EDGE = 1e-3  # a point on the edge of a ball has no gradient inwards, so begin this far from it
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +105,7 @@ def layer_changes(
 
 def _finished(view: View, region: Ball, move: Float[Tensor, "m d"], steps: int) -> tuple[Float[Tensor, "m d"], int]:
     """A move nearby that does at least as much, in full precision, and the number of evaluations."""
-    e = region.unit(move[None, None].to(view.device, view.dtype), _FROM_THE_EDGE)
+    e = region.unit(move[None, None].to(view.device, view.dtype), FROM_THE_EDGE)
     e, _, spent = finish(view.sq_norm, region, e, steps)
     return region.project(region.delta(e)[0, 0].to("cpu", torch.float64)), spent
 

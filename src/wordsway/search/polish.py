@@ -12,9 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.constraints import Region
-
-_FROM_THE_EDGE = 1e-3  # a point on the edge of a ball has no gradient inwards, so begin this far from it
+from wordsway.constraints import FROM_THE_EDGE, Region
 
 
 def polish(
@@ -52,7 +50,7 @@ def polish(
 
     evaluate(delta)
     if steps >= 1:
-        start = region.unit(delta.to("cpu", torch.float64), _FROM_THE_EDGE)
+        start = region.unit(delta.to("cpu", torch.float64), FROM_THE_EDGE)
         options: dict[str, Any] = {"maxiter": steps, "maxfun": 2 * steps, "maxcor": 20, "gtol": 0.0}
         options["ftol"] = torch.finfo(delta.dtype).eps
         minimize(loss, start.numpy(), jac=True, method="L-BFGS-B", options=options)
