@@ -70,12 +70,11 @@ def test_a_glide_is_never_below_its_start() -> None:
     torch.testing.assert_close(phi.sq_norms(views)(region.delta(best_e)), best)
 
 
-@pytest.mark.parametrize(("budget", "tokens"), [(64, 11), (50, 63), (500, 3), (16, 1)])
+@pytest.mark.parametrize(("budget", "tokens"), [(64, 11), (50, 63), (500, 3), (16, 1), (8, 1), (8, 200)])
 def test_an_effort_spends_what_it_may(budget: int, tokens: int) -> None:
-    effort = Effort().for_few(tokens).within(budget, tokens)
-    spent = effort.own + effort.scouting / tokens
-    assert spent == pytest.approx(budget, rel=0.25)
-    assert Effort().scaled(4).own > 3 * Effort().own > 9 * Effort().scaled(0.25).own
+    effort = Effort().within(budget, tokens)
+    assert 0.4 * budget <= effort.most(tokens) / tokens <= max(budget, 1.6 * 8)
+    assert Effort().scaled(4).most(30) > 2 * Effort().most(30) > 4 * Effort().scaled(0.25).most(30)
 
 
 def test_deltas_are_allowed_and_the_same_each_time() -> None:
@@ -98,17 +97,33 @@ def test_tokens_begin_where_others_ended() -> None:
     def view(move: tuple[int, ...], dtype: torch.dtype) -> ws.View:
         return phi.view(X, move, dtype=dtype)
 
-    search = PlaceSearch(phi, X, radii, Effort(scouting=300, tracks=1, race=8, finish=8), view, seed=0)
+    effort = Effort(scouts=4, wide=8, core=3, rounds=1, tracks=1, race=4, finish=8, polish=8)
+    search = PlaceSearch(phi, X, radii, effort, view, seed=0)
     search.scout([3, 5])
-    assert set(search.places) and search.scouted <= 400
-    leader = search.first[0]
-    straight = search.places[leader].row - X[9]
-    start = search._start(9, set())
-    torch.testing.assert_close(start, straight / max(radii[9], float(straight.norm())))
+    assert {3, 5} <= set(search.core) and len(search.core) == 3
+    assert search.scouted + sum(search.spent.values()) <= 1.2 * effort.most(2)
+    before = dict(search.places)
+    starts = [search._start(9, place.row) for place in before.values()]
+    for place, start in zip(before.values(), starts, strict=True):
+        straight = place.row - X[9]
+        torch.testing.assert_close(start, straight / max(radii[9], float(straight.norm())))
     (found,) = search.search([9])
     assert float(found.delta.norm()) <= radii[9] * (1 + 1e-6)
-    assert found.value >= float(phi.view(X, [9]).sq_norm(radii[9] * start.float()[None]))
+    worth = [float(phi.view(X, [9]).sq_norm(radii[9] * start.float()[None])) for start in starts]
+    assert found.value >= max(worth)
     assert search.places[9].value == found.value
+    torch.testing.assert_close(search.places[9].row, X[9] + found.delta[0])
+
+
+def test_a_finish_that_gains_little_ends_early() -> None:
+    X = ws.synthetic_tokens(5, 12, seed=0)
+    phi = ws.RandomFeatures(activation="identity").sample(n=5, d=12, seed=2, lazy=False, dtype="float64")
+    view, region = phi.view(X, [0], dtype=torch.float64), Sphere(math.sqrt(12), 1, 12)
+    start = region.normed(torch.randn(1, 1, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(1)))
+    long = finish(phi.sq_norms([view]), region, start, 400)
+    short = finish(phi.sq_norms([view]), region, start, 400, least_gain=1e-3)
+    assert long[2] == 400 and 16 <= short[2] < 200
+    assert float(short[1]) >= 0.99 * float(long[1])
 
 
 @pytest.mark.slow

@@ -147,7 +147,7 @@ class Job:
     def places(self) -> PlaceSearch:
         """The common search of all tokens, with its first places."""
         tokens = [move[0] for move in self.moves if len(move) == 1]
-        effort = Effort().for_few(len(tokens))
+        effort = Effort()
         if isinstance(self.budget, str):
             effort = effort.scaled(BUDGETS[self.budget])
         elif self.budget is not None:
@@ -163,7 +163,7 @@ class Job:
     @property
     def scouted(self) -> int:
         """Evaluations that served all tokens together."""
-        return self.places.scouted if "places" in self.__dict__ else 0
+        return math.ceil(self.places.scouted) if "places" in self.__dict__ else 0
 
     def ascent(self, view: View, position: int) -> Ascent:
         """The search for one token, with its part of what a lazy map may still be asked."""

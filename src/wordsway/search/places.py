@@ -1,15 +1,18 @@
 """Search many tokens of one deep model's text: tokens share places.
 
 A place is what a token became, x_i + delta_i. In a trained model most tokens of a text can do the most at nearly the
-same places, while a search from a token's own gradients ends in one of many lower maxima. So a few tokens are searched
-widely (scouts: the better half goes on, for longer and longer), and every token then begins where others ended:
-delta_i = x_j + delta_j - x_i, cut to its own ball. All of them share a metric, too. Races may run in half precision;
-the finish is in full.
+same places, while a search from a token's own gradients ends in one of many lower maxima. So tokens begin where others
+ended, delta_i = x_j + delta_j - x_i, cut to their own ball, and climb from there.
+
+A small core of tokens does this in rounds: each visits the places of others, and what it finds there is a new place for
+them. Every visit disturbs a maximum and climbs again, so that the core leaves low maxima behind; it ends when a round
+gains little. All other tokens then need only one visit to the best of these places. All of them share a metric, too.
+Races may run in half precision; the finish is in full.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -22,46 +25,78 @@ from wordsway.search.finish import finish
 from wordsway.search.metric import Metric
 from wordsway.seeds import generator
 
-_SCOUTS = ((16, 48), (6, 96), (2, 256))  # tracks and steps: first gliding, then finishing, then finishing to the end
-_SCOUTING = sum(tracks * steps for tracks, steps in _SCOUTS)
 _WIDE = (0.3, 0.05)  # angles of the first steps, when nothing is known
-_ALIKE = 0.5  # cosine: changes of the features that point the same way
 _NEAR = (0.06, 0.03)  # and from a place: larger ones would lose what is good about it
+_ALIKE = 0.5  # cosine: changes of the features that point the same way
+_LOOKED_AT = 24  # places whose value is computed before the best are visited
+_JUDGES = 6  # tokens that say what a scout's place is worth to others
+_IDLE = 2  # rounds with little gain, after which the core is done: one may just be unlucky
+_LOOK = 0.4  # cost of a value without its gradient, in evaluations
+_AGAIN = 1 / 3  # share of the tokens of a group, those that came out lowest, that make a second visit
+_SLOW = 0.3  # of that gain, in 16 steps: a finish that is slower ends
+_VIEWS = 96  # kept at most; a causal model's hold what comes before their token
 
 
 @dataclass(frozen=True)
 class Effort:
-    """What a search may spend: `scouting` evaluations on a text, then for each token `tracks` races of `race` steps
-    and one finish."""
+    """What a search may spend, in evaluations of one delta with its gradient: `scouts` tracks of `wide` steps, the best
+    of which are finished; then up to `rounds` in which each of the `core` tokens makes a visit; then one visit of
+    every other token. A visit is `tracks` races of `race` steps and a finish of at most `finish` steps."""
 
-    scouting: float = _SCOUTING
-    tracks: int = 4
-    race: int = 16
-    finish: int = 48
+    scouts: int = 12
+    wide: int = 40
+    core: int = 8
+    rounds: int = 8
+    tracks: int = 2
+    race: int = 12
+    finish: int = 96
+    polish: int = 160
+    least_gain: float = 0.01  # of a round; less, and the next one is not worth its cost
 
     @property
-    def own(self) -> int:
-        """Evaluations of each token."""
-        return self.tracks * self.race + self.finish
+    def visit(self) -> float:
+        """Cost of a visit at most."""
+        return self.tracks * self.race + self.finish + _LOOK * _LOOKED_AT / 2
+
+    def most(self, tokens: int) -> float:
+        """Evaluations for a text with so many tokens to search, at most."""
+        scouting = self.scouts * (self.wide + _LOOK * _JUDGES) + _finalists(self.scouts) * self.finish
+        core = self.core * (self.rounds * self.visit + _IDLE * self.polish)
+        return scouting + core + (1 + _AGAIN) * self.visit * max(0, tokens - self.core)
 
     def scaled(self, factor: float) -> "Effort":
-        """More of everything, or less: half of it (in logarithms) goes into more tracks, half into longer ones."""
+        """More of everything, or less: so many times the evaluations, roughly."""
         root = math.sqrt(factor)
-        tracks = max(1, round(self.tracks * root))
-        race = max(1, round(self.tracks * self.race * factor / tracks))
-        return Effort(self.scouting * factor, tracks, race, max(1, round(self.finish * factor)))
+        few = min(1.0, root)  # a core need not grow, but may have to shrink
+        return Effort(
+            scouts=max(1, round(self.scouts * root)),
+            wide=max(1, round(self.wide * root)),
+            core=max(1, round(self.core * few)),
+            rounds=round(self.rounds * root * few),
+            tracks=max(1, round(self.tracks * root)),
+            race=max(1, round(self.race * few)),
+            finish=max(1, round(self.finish * root)),
+            polish=max(1, round(self.polish * root)),
+            least_gain=self.least_gain / factor,
+        )
 
     def within(self, budget: int, tokens: int) -> "Effort":
-        """The effort that spends `budget` evaluations on each of so many tokens, scouting included."""
-        return self.scaled(budget / (self.own + self.scouting / tokens))
+        """The effort that spends at most `budget` evaluations on each of so many tokens, scouting included."""
+        low, high = 1e-4, 1e4
+        for _ in range(60):
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if self.scaled(middle).most(tokens) <= budget * tokens else (low, middle)
+        return self.scaled(low)
 
-    def for_few(self, tokens: int) -> "Effort":
-        """Less scouting where few tokens will profit from it."""
-        return replace(self, scouting=min(self.scouting, self.own * tokens))
+
+def _finalists(scouts: int) -> int:
+    return math.ceil(scouts / 3)
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
+class Place:
+    """What a token became, and how much that changes the features (squared)."""
+
     row: Float[Tensor, " d"]
     value: float
 
@@ -79,102 +114,145 @@ class PlaceSearch:
         seed: int,
     ) -> None:
         self.phi, self.X, self.radii, self.effort, self.view, self.seed = phi, X, radii, effort, view, seed
-        self.places: dict[int, _Place] = {}
-        self.metric: Metric | None = None
-        self.scouted = 0  # evaluations
-        self.first: list[int] = []  # the scouts that went to the end, the best one first
+        self.places: dict[int, Place] = {}
+        self.core: list[int] = []
+        self.scouted = 0.0  # evaluations that served all tokens together
+        self.spent: dict[int, float] = {}  # and those of each token
+        self._metric: Metric | None = None
+        self._visited: dict[int, list[Place]] = {}
+        self._views: dict[tuple[int, torch.dtype], View] = {}
 
     def scout(self, tokens: Sequence[int]) -> None:
-        """Find first places. `tokens` are those that will be asked for; others help out where they are few."""
-        root = math.sqrt(self.effort.scouting / _SCOUTING)
-        stages = [(max(1, round(count * root)), max(1, round(steps * root))) for count, steps in _SCOUTS]
-        chosen = self._choose(tokens, stages[0][0])
-        views, region, objective = self._open(chosen, torch.float32)
-        turns = [chosen[:k].count(token) for k, token in enumerate(chosen)]  # the same token starts elsewhere each time
-        starts, spent = start_points(views, objective, region, self.seed, max(turns) + 1)
-        e = starts[torch.arange(len(chosen)), turns][:, None]
-        e, values = glide(objective, region, e, stages[0][1], _WIDE, self._metric(views[0]))
-        self.scouted += (spent + stages[0][1]) * len(chosen)
-        for count, steps in stages[1:]:
-            kept = self._select(chosen, e, values[:, 0], count)
-            chosen = [chosen[k] for k in kept]
-            e, values = self._finish(chosen, e[kept], steps)
-            self.scouted += steps * len(chosen)
-        order = values[:, 0].argsort()  # the best last, where a token was scouted twice
-        self._keep([chosen[k] for k in order.tolist()], e[order, 0], values[order, 0])
-        self.first = sorted(self.places, key=lambda token: -self.places[token].value)
-
-    def _choose(self, tokens: Sequence[int], count: int) -> list[int]:
-        """The tokens that scout: those that will be asked for or, where they are few, each of them several times and
-        others of the text."""
+        """Find the places of a core of tokens. `tokens` are those that will be asked for; others of the text help out
+        where they are few."""
         order = torch.randperm(len(self.X), generator=generator(self.seed, "scouts")).tolist()
-        wanted, others = ([k for k in order if (k in set(tokens)) is asked] for asked in (True, False))
-        own = max(min(len(wanted), count), math.ceil(count / 2), count - len(others))
-        return [wanted[k % len(wanted)] for k in range(own)] + others[: count - own]
-
-    def _select(self, tokens: Sequence[int], e: Float[Tensor, "g 1 size"], values: Tensor, count: int) -> list[int]:
-        """Which scouts go on: the best half of `count`, then the best of those that change the features in another
-        direction than the best one does. A classifier can be pushed towards either class, and the one that is easier at
-        first need not be the one that ends higher."""
-        views, region, _ = self._open(tokens, torch.float32)
-        with torch.no_grad():
-            deltas = region.delta(e) * torch.tensor([self.radii[k] for k in tokens]).to(e)[:, None, None, None]
-            changes = [view.change(delta[0]).flatten() for view, delta in zip(views, deltas, strict=True)]
-        order = values.argsort(descending=True).tolist()
-        alike = {k: float(torch.cosine_similarity(changes[k], changes[order[0]], dim=0)) for k in order}
-        half = order[: math.ceil(count / 2)]
-        others = sorted(order[len(half) :], key=lambda k: alike[k] > _ALIKE)  # stable: by value within each part
-        return [*half, *others][:count]
+        order.sort(key=lambda token: token not in tokens)  # stable: still in random order otherwise
+        self.core = order[: self.effort.core]
+        self._first_places(order)
+        idle = rounds = 0
+        while idle < _IDLE and rounds < self.effort.rounds:
+            before = {token: self.places[token].value for token in self.core if token in self.places}
+            self._visit(self.core)
+            gains = [math.sqrt(self.places[k].value / max(value, 1e-30)) - 1 for k, value in before.items()]
+            rounds += 1
+            if len(before) == len(self.core) and sum(gains) < self.effort.least_gain * len(gains):
+                idle += 1
+                self._polish()  # after which others may profit again
+        if not idle:
+            self._polish()
+        asked = set(tokens)
+        self.scouted += sum(spent for token, spent in self.spent.items() if token not in asked)
 
     def search(self, tokens: Sequence[int]) -> list[Found]:
-        """The best delta for each of some tokens, each moved alone."""
-        views, region, objective = self._open(tokens, torch.float32)
-        e = values = None
-        used: list[set[int]] = [set() for _ in tokens]
-        for _ in range(self.effort.tracks):
-            start = torch.stack([self._start(token, seen) for token, seen in zip(tokens, used, strict=True)])
-            start = region.unit(start[:, None, None].to(views[0].device, views[0].dtype), 0.0)
-            reached, best = glide(objective, region, start, self.effort.race, _NEAR, self._metric(views[0]))
-            if e is None or values is None:
-                e, values = reached, best
-            else:
-                better = best > values
-                e, values = torch.where(better[..., None], reached, e), torch.where(better, best, values)
-            self._keep(tokens, e[:, 0], values[:, 0])
-        assert e is not None
-        e, values = self._finish(tokens, e, self.effort.finish)
-        self._keep(tokens, e[:, 0], values[:, 0])
-        deltas = region.delta(e)[:, 0] * torch.tensor([self.radii[k] for k in tokens]).to(e)[:, None, None]
+        """Find the best delta for each of some tokens, each moved alone."""
+        rest = [token for token in tokens if token not in self.core or token not in self.places]
+        if rest:
+            self._visit(rest)
+            rest.sort(key=lambda token: self.places[token].value)
+            self._visit(rest[: round(len(rest) * _AGAIN)])
         return [
-            Found(delta, value, self.effort.own) for delta, value in zip(deltas, values[:, 0].tolist(), strict=True)
+            Found(place.row[None] - self.X[token], place.value, math.ceil(self.spent.get(token, 0)))
+            for token, place in ((token, self.places[token]) for token in tokens)
         ]
 
-    def _finish(self, tokens: Sequence[int], e: Float[Tensor, "g 1 size"], steps: int) -> tuple[Tensor, Tensor]:
-        """In full precision."""
+    def _first_places(self, tokens: Sequence[int]) -> None:
+        """Glide from the tokens' own gradients, then finish the best."""
+        tracks = range(self.effort.scouts)
+        chosen, turns = [tokens[k % len(tokens)] for k in tracks], [k // len(tokens) for k in tracks]
+        views, region, objective = self._open(chosen, torch.float32)
+        starts, spent = start_points(views, objective, region, self.seed, max(turns) + 1)
+        e = starts[torch.arange(len(chosen)), turns][:, None]
+        e, values = glide(objective, region, e, self.effort.wide, _WIDE, self._learning(views[0]))
+        kept = self._select(chosen, e, values[:, 0], _finalists(len(chosen)))
+        chosen = [chosen[k] for k in kept]
+        self.scouted += (spent + self.effort.wide) * len(turns) + _LOOK * len(turns) * _JUDGES
+        self.scouted += self._finish(chosen, e[kept], self.effort.finish) * len(chosen)
+
+    def _select(self, tokens: Sequence[int], e: Float[Tensor, "g 1 size"], values: Tensor, count: int) -> list[int]:
+        """Choose the scouts that go on, in turn by three orders: what they reached; what their places are worth to
+        other tokens (one with a large radius may reach much in a low maximum, but nobody profits); and what they
+        reached among those that change the features in another direction than the best one does (a classifier can be
+        pushed towards either class, and the one that is easier at first need not be the one that ends higher)."""
+        views, region, _ = self._open(tokens, torch.float32)
+        rows = region.delta(e)[:, 0, 0]
+        with torch.no_grad():
+            deltas = rows[:, None] * torch.tensor([self.radii[k] for k in tokens]).to(e)[:, None, None]
+            changes = [view.change(delta).flatten() for view, delta in zip(views, deltas, strict=True)]
+        reached = values.argsort(descending=True).tolist()
+        places = [self.X[k] + self.radii[k] * row for k, row in zip(tokens, rows.to("cpu", torch.float64), strict=True)]
+        worth = self._worth(list(dict.fromkeys(tokens))[:_JUDGES], places)[1].sqrt()
+        shared = (worth / worth.amax(1, keepdim=True).clamp(min=1e-30)).mean(0).argsort(descending=True).tolist()
+        alike = {k: float(torch.cosine_similarity(changes[k], changes[reached[0]], dim=0)) for k in reached}
+        other = sorted(reached, key=lambda k: alike[k] > _ALIKE)  # stable: by value within each part
+        return list(dict.fromkeys(k for trio in zip(reached, shared, other, strict=True) for k in trio))[:count]
+
+    def _worth(self, tokens: Sequence[int], places: Sequence[Tensor]) -> tuple[Tensor, Float[Tensor, "tokens places"]]:
+        """Unit vectors of tokens that go to places, as far as their radii allow, and what that changes at once."""
+        views, region, objective = self._open(tokens, torch.float32)
+        starts = torch.stack([torch.stack([self._start(token, place) for place in places]) for token in tokens])
+        e = region.unit(starts[:, :, None].to(views[0].device, views[0].dtype), 0.0)
+        with torch.no_grad():
+            return e, objective(region.delta(e)).to("cpu", torch.float64)
+
+    def _visit(self, tokens: Sequence[int]) -> None:
+        """Let each of some tokens climb from the places of others that suit it best at once, and keep what is better
+        than what it had. (What a place is worth to a token before it climbs tells well where it will end.)"""
+        sources = sorted(self.places.values(), key=lambda place: -place.value)[:_LOOKED_AT]
+        visited = {token: {*self._visited.get(token, ()), self.places.get(token)} for token in tokens}
+        tokens = [token for token in tokens if not visited[token].issuperset(sources)]
+        if not tokens:
+            return
+        views, region, objective = self._open(tokens, torch.float32)
+        e, worth = self._worth(tokens, [place.row for place in sources])
+        for row, token in zip(worth, tokens, strict=True):
+            row[[k for k, place in enumerate(sources) if place in visited[token]]] = -1.0  # where too few are left
+        best = worth.topk(min(self.effort.tracks, len(sources)), dim=1).indices
+        for row, token in zip(best.tolist(), tokens, strict=True):
+            self._visited.setdefault(token, []).extend(sources[k] for k in row)
+        e = e.gather(1, best.to(e.device)[..., None].expand(-1, -1, e.shape[-1]))
+        e, values = glide(objective, region, e, self.effort.race, _NEAR, self._learning(views[0]))
+        e = e[torch.arange(len(tokens)), values.argmax(1)][:, None]
+        steps = self._finish(tokens, e, self.effort.finish)
+        cost = _LOOK * len(sources) + best.shape[1] * self.effort.race + steps
+        for token in tokens:
+            self.spent[token] = self.spent.get(token, 0.0) + cost
+
+    def _polish(self) -> None:
+        """Let the tokens of the core climb on from where they are."""
+        tokens = [token for token in self.core if token in self.places]
+        views, region, _ = self._open(tokens, torch.float64)
+        starts = torch.stack([self._start(token, self.places[token].row) for token in tokens])
+        e = region.unit(starts[:, None, None].to(views[0].device, views[0].dtype), 0.0)
+        steps = self._finish(tokens, e, self.effort.polish)
+        for token in tokens:
+            self.spent[token] = self.spent.get(token, 0.0) + steps
+
+    def _finish(self, tokens: Sequence[int], e: Float[Tensor, "g 1 size"], steps: int) -> int:
+        """Climb in full precision, keep what is better than before, and return the number of steps."""
         views, region, objective = self._open(tokens, torch.float64)
-        e, values, _ = finish(objective, region, e.to(views[0].dtype), steps, self.metric)
-        return e, values
+        least_gain = self.effort.least_gain * _SLOW
+        e, values, steps = finish(objective, region, e.to(views[0].dtype), steps, self._metric, least_gain)
+        for token, point, value in zip(tokens, e[:, 0].to("cpu", torch.float64), values[:, 0].tolist(), strict=True):
+            if token not in self.places or value > self.places[token].value:
+                self.places[token] = Place(self.X[token] + self.radii[token] * point[:-1], value)
+        return steps
 
     def _open(self, tokens: Sequence[int], dtype: torch.dtype) -> tuple[list[View], Ball, Objective]:
         """Views of some tokens, and the objective in units of each token's radius."""
-        views = [self.view((token,), dtype) for token in tokens]
+        missing = [token for token in dict.fromkeys(tokens) if (token, dtype) not in self._views]
+        if len(self._views) + len(missing) > _VIEWS:
+            self._views, missing = {}, list(dict.fromkeys(tokens))
+        self._views |= {(token, dtype): self.view((token,), dtype) for token in missing}
+        views = [self._views[token, dtype] for token in tokens]
         radii = torch.tensor([self.radii[k] for k in tokens]).to(views[0].device, views[0].dtype)[:, None, None, None]
         objective = self.phi.sq_norms(views)
         return views, Ball(1.0, 1, self.X.shape[1]), lambda delta: objective(delta * radii)
 
-    def _metric(self, view: View) -> Metric:
-        self.metric = self.metric or Metric(self.X.shape[1], view.device)
-        return self.metric
+    def _learning(self, view: View) -> Metric:
+        self._metric = self._metric or Metric(self.X.shape[1], view.device)
+        return self._metric
 
-    def _start(self, token: int, used: set[int]) -> Float[Tensor, " d"]:
-        """Where a token begins, in units of its radius: where it was before, then where the scouts ended, then the best
-        places of others."""
-        by_value = sorted(self.places, key=lambda k: -self.places[k].value)
-        source = next((k for k in [token, *self.first, *by_value] if k in self.places and k not in used), token)
-        used |= {token, source}
-        delta = (self.places[source].row - self.X[token]) / self.radii[token]
+    def _start(self, token: int, place: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+        """Where a token begins that goes to a place, in units of its radius."""
+        delta = (place - self.X[token]) / self.radii[token]
         return delta / delta.norm().clamp(min=1.0)
-
-    def _keep(self, tokens: Sequence[int], e: Float[Tensor, "g size"], values: Float[Tensor, " g"]) -> None:
-        for token, point, value in zip(tokens, e.to("cpu", torch.float64), values.tolist(), strict=True):
-            self.places[token] = _Place(self.X[token] + self.radii[token] * point[:-1], value)
