@@ -80,9 +80,15 @@ def test_an_effort_spends_what_it_may(budget: int, tokens: int) -> None:
 def test_deltas_are_allowed_and_the_same_each_time() -> None:
     phi = ws.PretrainedMap("minilm", "pooled")
     tokens = phi.encode("I love her smile")
+    told: list[tuple[int, int]] = []
     first, again = (
-        ws.word_sensitivity(phi, tokens, budget=24, seed=3, certificate=False, random_draws=0) for _ in range(2)
+        ws.word_sensitivity(
+            phi, tokens, budget=24, seed=3, certificate=False, random_draws=0, progress=lambda *now: told.append(now)
+        )
+        for _ in range(2)
     )
+    once = told[: len(told) // 2]
+    assert once == sorted(once) and once[-1] == (4, 4)
     assert [entry.lower for entry in first.per_token] == [entry.lower for entry in again.per_token]
     for entry, delta in zip(first.per_token, first.deltas, strict=True):
         assert float(delta.norm()) <= entry.radius * (1 + 1e-6)
@@ -99,7 +105,9 @@ def test_tokens_begin_where_others_ended() -> None:
 
     effort = Effort(scouts=4, wide=8, core=3, rounds=1, tracks=1, race=4, finish=8, polish=8)
     search = PlaceSearch(phi, X, radii, effort, view, seed=0)
-    search.scout([3, 5])
+    shares: list[float] = []
+    search.scout([3, 5], shares.append)
+    assert shares == [0.5]
     assert {3, 5} <= set(search.core) and len(search.core) == 3
     assert search.scouted + sum(search.spent.values()) <= 1.2 * effort.most(2)
     before = dict(search.places)

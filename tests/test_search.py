@@ -119,9 +119,9 @@ def test_more_budget_does_not_hurt() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("score", ["softmax", "relu"])
 def test_not_below_published_gradient_steps(score: str) -> None:
-    """Projected gradient on the dense map, learning rate 10, 50 n steps, as published; on 9 of 10 seeds."""
+    """Projected gradient on the dense map, learning rate 10, 50 n steps, as published."""
     n, d = 20, 64
-    wins = 0
+    shares = []
     for seed in range(10):
         X = ws.synthetic_tokens(n, d, seed=seed)
         phi = ws.RandomAttention(score).sample(d=d, seed=seed)
@@ -135,8 +135,8 @@ def test_not_below_published_gradient_steps(score: str) -> None:
             best = max(best, float(change.detach().norm() / base.norm()))
             delta = delta.detach() - 10 * gradient
             delta = delta * min(1.0, math.sqrt(d) / float(delta.norm()))
-        wins += ws.word_sensitivity(phi, X, 0, certificate=False, random_draws=0).lower >= best * (1 - 1e-6)
-    assert wins >= 9
+        shares.append(ws.word_sensitivity(phi, X, 0, certificate=False, random_draws=0).lower / best)
+    assert min(shares) >= (1 - 1e-9 if score == "softmax" else 0.99)
 
 
 @pytest.mark.parametrize("kind", [Ball, Sphere])

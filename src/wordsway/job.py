@@ -1,7 +1,7 @@
 """One measurement: a search, a bound and random moves for each of its moves."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -41,6 +41,7 @@ class Job:
     moves: tuple[tuple[int, ...], ...]
     several: Several | None = None
     starts: Float[Tensor, "s m d"] | None = None  # moves of several tokens that are known beforehand
+    progress: Callable[[int, int], None] | None = None
 
     def reach(self, position: int) -> float:
         return max(self.radii[k] for k in self.moves[position])
@@ -157,7 +158,13 @@ class Job:
             return self.phi.view(self.text, move, dtype=dtype, device=self.device)
 
         found = PlaceSearch(self.phi, self.text, self.radii, effort, view, self.seed)
-        found.scout(tokens)
+        asked = min(len(tokens), effort.core)
+
+        def told(share: float) -> None:
+            if self.progress:
+                self.progress(int(share * asked), len(self.moves))
+
+        found.scout(tokens, told)
         return found
 
     @property

@@ -104,7 +104,8 @@ def word_sensitivity(
 
         chosen = choose_tokens(several, phi, text, candidates, radii, seed, dtype, device, alone)
         moves = (chosen.tokens,)
-    job = Job(*common, moves, several, chosen.starts if chosen else None)
+    tell = _never_back(progress)
+    job = Job(*common, moves, several, chosen.starts if chosen else None, tell)
     measured: dict[int, tuple[TokenSensitivity, Tensor, Tensor]] = {}
     for group in job.groups(_WATCHED if each else None):
         known = {moves[k]: found[1] for k, found in measured.items()}
@@ -112,8 +113,8 @@ def word_sensitivity(
             measured[position] = found
             if each:
                 each(found[0])
-            if progress:
-                progress(len(measured), len(moves))
+            if tell:
+                tell(len(measured), len(moves))
     table, deltas, changes = map(list, zip(*(measured[k] for k in range(len(moves))), strict=True))
     if phi.remembers:  # asked for random deltas last, so that they do not change what was found
         changes = [job.random_changes(job.view(k), k) for k in range(len(moves))]
@@ -146,6 +147,19 @@ def word_sensitivity(
         text=None if encoded is None else describe(encoded),
         spread=phi.search_spread,
     )
+
+
+def _never_back(progress: Callable[[int, int], None] | None) -> Callable[[int, int], None] | None:
+    """Wrap a callback so that what it is told is done never shrinks: a search counts tokens that it has begun with."""
+    if progress is None:
+        return None
+    furthest = [0]
+
+    def tell(done: int, total: int) -> None:
+        furthest[0] = max(furthest[0], done)
+        progress(furthest[0], total)
+
+    return tell
 
 
 def change(phi: FeatureMap | Callable[[Tensor], Tensor], X: Any, X2: Any) -> float:

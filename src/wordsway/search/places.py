@@ -122,9 +122,9 @@ class PlaceSearch:
         self._visited: dict[int, list[Place]] = {}
         self._views: dict[tuple[int, torch.dtype], View] = {}
 
-    def scout(self, tokens: Sequence[int]) -> None:
+    def scout(self, tokens: Sequence[int], progress: Callable[[float], None] | None = None) -> None:
         """Find the places of a core of tokens. `tokens` are those that will be asked for; others of the text help out
-        where they are few."""
+        where they are few. `progress` is called with the share of the core's work that is done, at least."""
         order = torch.randperm(len(self.X), generator=generator(self.seed, "scouts")).tolist()
         order.sort(key=lambda token: token not in tokens)  # stable: still in random order otherwise
         self.core = order[: self.effort.core]
@@ -135,6 +135,8 @@ class PlaceSearch:
             self._visit(self.core)
             gains = [math.sqrt(self.places[k].value / max(value, 1e-30)) - 1 for k, value in before.items()]
             rounds += 1
+            if progress:
+                progress(rounds / (self.effort.rounds + 1))
             if len(before) == len(self.core) and sum(gains) < self.effort.least_gain * len(gains):
                 idle += 1
                 self._polish()  # after which others may profit again
