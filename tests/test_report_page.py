@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 import wordsway as ws
-from browser import Pages, browser, page, serious
+from browser import Pages, serious
 from wordsway.report import report_html
 from wordsway.report.page import html_of
 from wordsway.report.parts import Grid, Report
 from wordsway.report.pictures import picture
 
-__all__ = ["browser", "page"]
 pytestmark = pytest.mark.slow
 TEXT = "The food was good,\nbut the waiter was <script>alert('x')</script> rude & <b>loud</b>."
 

@@ -74,7 +74,7 @@ def test_more_tokens_can_only_help(X: torch.Tensor, score: str) -> None:
         found[m] = r
     assert [found[m].lower for m in (1, 2, 4)] == sorted(found[m].lower for m in (1, 2, 4))
     single = ws.word_sensitivity(phi, X, random_draws=0, certificate=False)
-    assert found[1].lower >= single.lower and found[1].tokens == (single.token,)
+    assert found[1].lower >= single.lower * (1 - 1e-12) and found[1].tokens == (single.token,)  # but for rounding
     assert found[N].together == {"by": "given", "ball": "each"}
 
 

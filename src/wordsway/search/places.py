@@ -61,28 +61,28 @@ class Effort:
     def most(self, tokens: int) -> float:
         """Evaluations for a text with so many tokens to search, at most."""
         scouting = self.scouts * (self.wide + _LOOK * _JUDGES) + _finalists(self.scouts) * self.finish
-        core = self.core * (self.rounds * self.visit + _IDLE * self.polish)
+        polishes = max(1, min(self.rounds, _IDLE))
+        core = self.core * (self.rounds * self.visit + polishes * self.polish)
         return scouting + core + (1 + _AGAIN) * self.visit * max(0, tokens - self.core)
 
     def scaled(self, factor: float) -> "Effort":
-        """More of everything, or less: so many times the evaluations, roughly."""
-        root = math.sqrt(factor)
-        few = min(1.0, root)  # a core need not grow, but may have to shrink
+        """More of everything, or less: so many times the evaluations, roughly. A smaller one gives up rounds first."""
+        less, root = min(1.0, factor), factor ** (0.5 if factor > 1 else 0.25)
         return Effort(
             scouts=max(1, round(self.scouts * root)),
             wide=max(1, round(self.wide * root)),
-            core=max(1, round(self.core * few)),
-            rounds=round(self.rounds * root * few),
+            core=max(1, round(self.core * less)),
+            rounds=round(self.rounds * max(root, 1.0) * less),
             tracks=max(1, round(self.tracks * root)),
-            race=max(1, round(self.race * few)),
+            race=max(1, round(self.race * min(root, 1.0))),
             finish=max(1, round(self.finish * root)),
             polish=max(1, round(self.polish * root)),
-            least_gain=self.least_gain / factor,
+            least_gain=self.least_gain / max(1.0, factor),
         )
 
     def within(self, budget: int, tokens: int) -> "Effort":
         """The effort that spends at most `budget` evaluations on each of so many tokens, scouting included."""
-        low, high = 1e-4, 1e4
+        low, high = 1e-6, 1e4
         for _ in range(60):
             middle = math.sqrt(low * high)
             low, high = (middle, high) if self.scaled(middle).most(tokens) <= budget * tokens else (low, middle)
@@ -128,7 +128,7 @@ class PlaceSearch:
         order = torch.randperm(len(self.X), generator=generator(self.seed, "scouts")).tolist()
         order.sort(key=lambda token: token not in tokens)  # stable: still in random order otherwise
         self.core = order[: self.effort.core]
-        self._first_places(order)
+        self._first_places(self._scouts(order, len(set(tokens))))
         idle = rounds = 0
         while idle < _IDLE and rounds < self.effort.rounds:
             before = {token: self.places[token].value for token in self.core if token in self.places}
@@ -157,10 +157,16 @@ class PlaceSearch:
             for token, place in ((token, self.places[token]) for token in tokens)
         ]
 
-    def _first_places(self, tokens: Sequence[int]) -> None:
+    def _scouts(self, order: Sequence[int], asked: int) -> list[int]:
+        """Choose the tokens that scout: half of the tracks at least are those of tokens that are asked for, the first
+        `asked` in order, some of them several times if need be; the rest are others of the text."""
+        count, others = self.effort.scouts, order[asked:]
+        own = max(min(asked, count), math.ceil(count / 2), count - len(others))
+        return [order[k % asked] for k in range(own)] + list(others[: count - own])
+
+    def _first_places(self, chosen: Sequence[int]) -> None:
         """Glide from the tokens' own gradients, then finish the best."""
-        tracks = range(self.effort.scouts)
-        chosen, turns = [tokens[k % len(tokens)] for k in tracks], [k // len(tokens) for k in tracks]
+        turns = [chosen[:k].count(token) for k, token in enumerate(chosen)]  # the same token starts elsewhere each time
         views, region, objective = self._open(chosen, torch.float32)
         starts, spent = start_points(views, objective, region, self.seed, max(turns) + 1)
         e = starts[torch.arange(len(chosen)), turns][:, None]
