@@ -72,9 +72,10 @@ def test_a_glide_is_never_below_its_start() -> None:
 
 @pytest.mark.parametrize(("budget", "tokens"), [(64, 11), (50, 63), (500, 3), (16, 1), (8, 1), (8, 200)])
 def test_an_effort_spends_what_it_may(budget: int, tokens: int) -> None:
-    effort = Effort().within(budget, tokens)
-    assert 0.4 * budget <= effort.most(tokens) / tokens <= max(budget, 1.6 * 8)
+    effort = Effort().for_few(tokens).within(budget, tokens)
+    assert 0.4 * budget <= effort.most(tokens) / tokens <= budget
     assert Effort().scaled(4).most(30) > 2 * Effort().most(30) > 4 * Effort().scaled(0.25).most(30)
+    assert Effort().for_few(1).most(1) < 0.25 * Effort().most(1) and Effort().for_few(6) == Effort()
 
 
 def test_deltas_are_allowed_and_the_same_each_time() -> None:

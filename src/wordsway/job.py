@@ -148,7 +148,7 @@ class Job:
     def places(self) -> PlaceSearch:
         """The common search of all tokens, with its first places."""
         tokens = [move[0] for move in self.moves if len(move) == 1]
-        effort = Effort()
+        effort = Effort().for_few(len(tokens))
         if isinstance(self.budget, str):
             effort = effort.scaled(BUDGETS[self.budget])
         elif self.budget is not None:

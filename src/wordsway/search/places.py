@@ -12,7 +12,7 @@ Races may run in half precision; the finish is in full.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -66,19 +66,25 @@ class Effort:
         return scouting + core + (1 + _AGAIN) * self.visit * max(0, tokens - self.core)
 
     def scaled(self, factor: float) -> "Effort":
-        """More of everything, or less: so many times the evaluations, roughly. A smaller one gives up rounds first."""
-        less, root = min(1.0, factor), factor ** (0.5 if factor > 1 else 0.25)
+        """More of everything, or less: so many times the evaluations, roughly. A smaller effort gives up rounds first,
+        then length, and tracks last: rather many short ones than few long ones."""
+        less, root = min(1.0, factor), math.sqrt(factor)
+        tracks = max(root, min(1.0, math.sqrt(10 * factor)))
         return Effort(
-            scouts=max(1, round(self.scouts * root)),
+            scouts=max(1, round(self.scouts * tracks)),
             wide=max(1, round(self.wide * root)),
             core=max(1, round(self.core * less)),
             rounds=round(self.rounds * max(root, 1.0) * less),
-            tracks=max(1, round(self.tracks * root)),
+            tracks=max(1, round(self.tracks * tracks)),
             race=max(1, round(self.race * min(root, 1.0))),
             finish=max(1, round(self.finish * root)),
             polish=max(1, round(self.polish * root)),
             least_gain=self.least_gain / max(1.0, factor),
         )
+
+    def for_few(self, tokens: int) -> "Effort":
+        """Fewer helpers and rounds where so few tokens are asked for that hardly anybody would profit."""
+        return replace(self, core=min(self.core, tokens + 2), rounds=min(self.rounds, 2 * tokens))
 
     def within(self, budget: int, tokens: int) -> "Effort":
         """The effort that spends at most `budget` evaluations on each of so many tokens, scouting included."""
