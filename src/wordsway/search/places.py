@@ -28,7 +28,7 @@ from wordsway.seeds import generator
 _WIDE = (0.3, 0.05)  # angles of the first steps, when nothing is known
 _NEAR = (0.06, 0.03)  # and from a place: larger ones would lose what is good about it
 _ALIKE = 0.5  # cosine: changes of the features that point the same way
-_LOOKED_AT = 24  # places whose value is computed before the best are visited
+_LOOKED_AT = 24  # places at most whose value is computed before the best are visited
 _JUDGES = 6  # tokens that say what a scout's place is worth to others
 _IDLE = 2  # rounds with little gain, after which the core is done: one may just be unlucky
 _LOOK = 0.4  # cost of a value without its gradient, in evaluations
@@ -54,9 +54,14 @@ class Effort:
     least_gain: float = 0.01  # of a round; less, and the next one is not worth its cost
 
     @property
+    def looked_at(self) -> int:
+        """Places whose value is computed before the best are visited."""
+        return max(2, min(_LOOKED_AT, self.finish))
+
+    @property
     def visit(self) -> float:
-        """Cost of a visit at most."""
-        return self.tracks * self.race + self.finish + _LOOK * _LOOKED_AT / 2
+        """Cost of a visit, at most."""
+        return self.tracks * self.race + self.finish + _LOOK * self.looked_at
 
     def most(self, tokens: int) -> float:
         """Evaluations for a text with so many tokens to search, at most."""
@@ -211,7 +216,7 @@ class PlaceSearch:
     def _visit(self, tokens: Sequence[int]) -> None:
         """Let each of some tokens climb from the places of others that suit it best at once, and keep what is better
         than what it had. (What a place is worth to a token before it climbs tells well where it will end.)"""
-        sources = sorted(self.places.values(), key=lambda place: -place.value)[:_LOOKED_AT]
+        sources = sorted(self.places.values(), key=lambda place: -place.value)[: self.effort.looked_at]
         visited = {token: {*self._visited.get(token, ()), self.places.get(token)} for token in tokens}
         tokens = [token for token in tokens if not visited[token].issuperset(sources)]
         if not tokens:
