@@ -239,6 +239,8 @@ class PlaceSearch:
     def _polish(self) -> None:
         """Let the tokens of the core climb on from where they are."""
         tokens = [token for token in self.core if token in self.places]
+        if not tokens:  # where no round was made, a core token may not have been among the best scouts
+            return
         views, region, _ = self._open(tokens, torch.float64)
         starts = torch.stack([self._start(token, self.places[token].row) for token in tokens])
         e = region.unit(starts[:, None, None].to(views[0].device, views[0].dtype), 0.0)
