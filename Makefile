@@ -40,7 +40,7 @@ portable: $(REAL)
 
 # What depends most on rounding, with SSE only.
 other-processor: $(REAL)
-	$(BIN)/python tools/portable.py --sets sse --threads 1 --dist loadgroup $(MORE) \
+	$(BIN)/python tools/portable.py --sets sse --threads 1 $(MORE) \
 		--tests tests/test_search.py tests/test_word_sensitivity.py tests/test_docs_run.py
 
 lint: $(READY)

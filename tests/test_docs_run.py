@@ -171,12 +171,7 @@ def page(request: pytest.FixtureRequest, pages: dict[str, Page], monkeypatch: py
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "block",
-    [
-        # With `--dist loadgroup`, pages may go to different workers; the blocks of a page share a folder.
-        pytest.param(block, id=block.name, marks=pytest.mark.xdist_group(block.page))
-        for block in BLOCKS
-        if runs(block) or block.note("output") is not None
-    ],
+    [pytest.param(block, id=block.name) for block in BLOCKS if runs(block) or block.note("output") is not None],
 )
 def test_block(block: Block, page: Page, models: dict[str, str | None]) -> None:
     page.run(block, models)
