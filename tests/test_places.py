@@ -101,11 +101,8 @@ def test_tokens_begin_where_others_ended() -> None:
     tokens = phi.encode(SENTENCE)
     X, radii = tokens.X.double(), tokens.X.double().norm(dim=1).tolist()
 
-    def view(move: tuple[int, ...], dtype: torch.dtype) -> ws.View:
-        return phi.view(X, move, dtype=dtype)
-
     effort = Effort(scouts=4, wide=8, core=3, rounds=1, tracks=1, race=4, finish=8, polish=8)
-    search = PlaceSearch(phi, X, radii, effort, view, seed=0)
+    search = PlaceSearch(phi, X, radii, effort, seed=0)
     shares: list[float] = []
     search.scout([3, 5], shares.append)
     assert shares == [0.5]
@@ -147,3 +144,24 @@ def test_the_answer_does_not_depend_on_the_seed() -> None:
     spread = values.amax(0) / values.amin(0) - 1
     assert float(spread.max()) <= 0.12
     assert float(values.min()) > 2.0  # single searches ended at 1.25
+
+
+def test_a_long_text_is_scouted_on_an_excerpt() -> None:
+    phi = ws.PretrainedMap("minilm", "layer:2")
+    tokens = phi.encode(f"{SENTENCE} {SENTENCE} {SENTENCE}")
+    X, radii = tokens.X.double(), tokens.X.double().norm(dim=1).tolist()
+    rows = phi.excerpt(len(X))
+    assert rows is not None and rows[-1] == len(X) - 1 and len(rows) <= len(X) / 2 and phi.excerpt(len(X) // 2) is None
+    effort = Effort(scouts=4, wide=8, core=3, rounds=4, tracks=1, race=4, finish=8, polish=8, last=8)
+    search = PlaceSearch(phi, X, radii, effort, seed=0)
+    asked = list(range(1, len(X) - 1))
+    search._scout_excerpt(rows, set(asked), None)
+    assert len(search.brought) >= effort.core and not search.places and search._metric is not None
+    there = [(place.row - X).norm(dim=1) for place in search.brought]  # each within the ball of a row of the excerpt
+    assert all(any(gap[k] <= radii[k] * (1 + 1e-6) for k in rows) for gap in there)
+    search = PlaceSearch(phi, X, radii, effort, seed=0)
+    search.scout(asked)
+    assert not search.brought and set(search.places) == set(search.core)
+    best = search.search(asked)
+    assert all(float(found.delta.norm()) <= radii[k] * (1 + 1e-6) for k, found in zip(asked, best, strict=True))
+    assert search.scouted + sum(search.spent[k] for k in asked) <= effort.most(len(asked))

@@ -153,11 +153,7 @@ class Job:
             effort = effort.scaled(BUDGETS[self.budget])
         elif self.budget is not None:
             effort = effort.within(self.budget, len(tokens))
-
-        def view(move: tuple[int, ...], dtype: torch.dtype) -> View:
-            return self.phi.view(self.text, move, dtype=dtype, device=self.device)
-
-        found = PlaceSearch(self.phi, self.text, self.radii, effort, view, self.seed)
+        found = PlaceSearch(self.phi, self.text, self.radii, effort, self.seed, self.device)
         asked = min(len(tokens), effort.core)
 
         def told(share: float) -> None:

@@ -119,6 +119,11 @@ class FeatureMap(ABC):
         """What the map has after each of its layers, the text itself first; None where it has no layers to tell."""
         return None
 
+    def excerpt(self, n: int) -> Sequence[int] | None:
+        """Rows of a text of n tokens that make a shorter text, on which a search may learn what is worth trying on the
+        whole one; None where there is no such text, or where it would save nothing."""
+        return None
+
     def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
         """The function (g, *batch, m, d) -> (g, *batch) that evaluates g views of one text at once."""
         return lambda delta: torch.stack([view.sq_norm(part) for view, part in zip(views, delta, strict=True)])

@@ -21,6 +21,8 @@ from wordsway.pretrained.model import At, Transformer, find_at
 from wordsway.pretrained.outputs import Output, find_output, find_prefix
 from wordsway.tokens import Tokens, check_tokens
 
+_EXCERPT = 12  # tokens: with fewer, hardly anything is left of a text
+
 
 @dataclass(frozen=True, eq=False)
 class Whole:
@@ -105,6 +107,11 @@ class PretrainedMap(FeatureMap):
             return alike[0].sq_norms_at(delta.flatten(0, -3), places.repeat_interleave(count, 0)).view(delta.shape[:-2])
 
         return together
+
+    def excerpt(self, n: int) -> Sequence[int] | None:
+        """The beginning of the text, and its last token: the one that many models end a text with."""
+        size = max(_EXCERPT, n // 4)
+        return [*range(size - 1), n - 1] if n >= 2 * size else None
 
     def side_by_side(self, n: int, d: int, m: int) -> int:
         """Enough for a batch; more would only put off the first sign of progress."""

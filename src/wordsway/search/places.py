@@ -7,7 +7,8 @@ ended, delta_i = x_j + delta_j - x_i, cut to their own ball, and climb from ther
 A small core of tokens does this in rounds: each visits the places of others, and what it finds there is a new place for
 them. Every visit disturbs a maximum and climbs again, so that the core leaves low maxima behind; it ends when a round
 gains little. All other tokens then need only one visit to the best of these places. All of them share a metric, too.
-Races may run in half precision; the finish is in full.
+Good places are the model's more than the text's: of a long text the core first works on an excerpt, where a run costs
+less, and takes what it found there to the text. Races may run in half precision; the finish is in full.
 """
 
 import math
@@ -30,18 +31,20 @@ _NEAR = (0.06, 0.03)  # and from a place: larger ones would lose what is good ab
 _ALIKE = 0.5  # cosine: changes of the features that point the same way
 _LOOKED_AT = 24  # places at most whose value is computed before the best are visited
 _JUDGES = 6  # tokens that say what a scout's place is worth to others
-_IDLE = 2  # rounds with little gain, after which the core is done: one may just be unlucky
+_IDLE = 3  # rounds with little gain, after which the core is done: one may just be unlucky
 _LOOK = 0.4  # cost of a value without its gradient, in evaluations
-_AGAIN = 1 / 3  # share of the tokens of a group, those that came out lowest, that make a second visit
-_SLOW = 0.3  # of that gain, in 16 steps: a finish that is slower ends
+_SLOW = 0.8  # of a round's least gain, in 16 steps: a climb that is slower ends
+_SLOWER = 0.3  # the same for first places and polishes, from which others begin
+_RETURNS = 3  # rounds of the core on the text itself, after those on an excerpt
+_WORTH_IT = 4  # rounds; where fewer are made, an excerpt saves nothing
 _VIEWS = 96  # kept at most; a causal model's hold what comes before their token
 
 
 @dataclass(frozen=True)
 class Effort:
     """What a search may spend, in evaluations of one delta with its gradient: `scouts` tracks of `wide` steps, the best
-    of which are finished; then up to `rounds` in which each of the `core` tokens makes a visit; then one visit of
-    every other token. A visit is `tracks` races of `race` steps and a finish of at most `finish` steps."""
+    of which are finished; then up to `rounds` in which each of the `core` tokens makes a visit: `tracks` races of
+    `race` steps, and a finish of at most `finish` steps. Every other token then makes at most `last` steps."""
 
     scouts: int = 12
     wide: int = 40
@@ -51,6 +54,7 @@ class Effort:
     race: int = 12
     finish: int = 96
     polish: int = 160
+    last: int = 112
     least_gain: float = 0.01  # of a round; less, and the next one is not worth its cost
 
     @property
@@ -60,7 +64,7 @@ class Effort:
 
     @property
     def visit(self) -> float:
-        """Cost of a visit, at most."""
+        """Cost of a visit of a core token, at most."""
         return self.tracks * self.race + self.finish + _LOOK * self.looked_at
 
     def most(self, tokens: int) -> float:
@@ -68,7 +72,7 @@ class Effort:
         scouting = self.scouts * (self.wide + _LOOK * _JUDGES) + _finalists(self.scouts) * self.finish
         polishes = max(1, min(self.rounds, _IDLE))
         core = self.core * (self.rounds * self.visit + polishes * self.polish)
-        return scouting + core + (1 + _AGAIN) * self.visit * max(0, tokens - self.core)
+        return scouting + core + (self.last + _LOOK * self.looked_at) * max(0, tokens - self.core)
 
     def scaled(self, factor: float) -> "Effort":
         """More of everything, or less: so many times the evaluations, roughly. A smaller effort gives up rounds first,
@@ -84,6 +88,7 @@ class Effort:
             race=max(1, round(self.race * min(root, 1.0))),
             finish=max(1, round(self.finish * root)),
             polish=max(1, round(self.polish * root)),
+            last=max(1, round(self.last * root)),
             least_gain=self.least_gain / max(1.0, factor),
         )
 
@@ -121,11 +126,12 @@ class PlaceSearch:
         X: Float[Tensor, "n d"],
         radii: Sequence[float],
         effort: Effort,
-        view: Callable[[tuple[int, ...], torch.dtype], View],
         seed: int,
+        device: torch.device | str = "cpu",
     ) -> None:
-        self.phi, self.X, self.radii, self.effort, self.view, self.seed = phi, X, radii, effort, view, seed
+        self.phi, self.X, self.radii, self.effort, self.seed, self.device = phi, X, radii, effort, seed, device
         self.places: dict[int, Place] = {}
+        self.brought: list[Place] = []  # from an excerpt; their values are those of another text
         self.core: list[int] = []
         self.scouted = 0.0  # evaluations that served all tokens together
         self.spent: dict[int, float] = {}  # and those of each token
@@ -139,30 +145,48 @@ class PlaceSearch:
         order = torch.randperm(len(self.X), generator=generator(self.seed, "scouts")).tolist()
         order.sort(key=lambda token: token not in tokens)  # stable: still in random order otherwise
         self.core = order[: self.effort.core]
-        self._first_places(self._scouts(order, len(set(tokens))))
-        idle = rounds = 0
-        while idle < _IDLE and rounds < self.effort.rounds:
+        excerpt = self.phi.excerpt(len(self.X)) if self.effort.rounds >= _WORTH_IT else None
+        if excerpt is None:
+            self._first_places(self._scouts(order, len(set(tokens))))
+            self._rounds(self.effort.rounds, _IDLE, progress)
+        else:
+            self._scout_excerpt(excerpt, set(tokens), progress)
+            self._rounds(min(_RETURNS, self.effort.rounds // 2), 1, None)
+        asked = set(tokens)
+        self.scouted += sum(spent for token, spent in self.spent.items() if token not in asked)
+
+    def _scout_excerpt(self, rows: Sequence[int], tokens: set[int], progress: Callable[[float], None] | None) -> None:
+        """Bring the places of an excerpt. Its evaluations count by the share of the text that it is."""
+        radii = [self.radii[k] for k in rows]
+        there = PlaceSearch(self.phi, self.X[list(rows)], radii, self.effort, self.seed, self.device)
+        asked = [k for k, row in enumerate(rows) if row in tokens] or list(range(len(rows)))
+        there.scout(asked, progress)
+        spent = there.scouted + sum(there.spent.get(k, 0.0) for k in asked)
+        self.scouted += spent * len(rows) / len(self.X)
+        self.brought, self._metric = list(there.places.values()), there._metric
+
+    def _rounds(self, most: int, idle: int, progress: Callable[[float], None] | None) -> None:
+        """Let the core visit each other's places until so many rounds have gained little."""
+        rounds = 0
+        while idle and rounds < most:
             before = {token: self.places[token].value for token in self.core if token in self.places}
             self._visit(self.core)
+            self.brought = []
             gains = [math.sqrt(self.places[k].value / max(value, 1e-30)) - 1 for k, value in before.items()]
             rounds += 1
             if progress:
-                progress(rounds / (self.effort.rounds + 1))
+                progress(rounds / (most + 1))
             if len(before) == len(self.core) and sum(gains) < self.effort.least_gain * len(gains):
-                idle += 1
+                idle -= 1
                 self._polish()  # after which others may profit again
-        if not idle:
+        if idle:
             self._polish()
-        asked = set(tokens)
-        self.scouted += sum(spent for token, spent in self.spent.items() if token not in asked)
 
     def search(self, tokens: Sequence[int]) -> list[Found]:
         """Find the best delta for each of some tokens, each moved alone."""
         rest = [token for token in tokens if token not in self.core or token not in self.places]
         if rest:
-            self._visit(rest)
-            rest.sort(key=lambda token: self.places[token].value)
-            self._visit(rest[: round(len(rest) * _AGAIN)])
+            self._visit(rest, race=False)
         return [
             Found(place.row[None] - self.X[token], place.value, math.ceil(self.spent.get(token, 0)))
             for token, place in ((token, self.places[token]) for token in tokens)
@@ -185,7 +209,7 @@ class PlaceSearch:
         kept = self._select(chosen, e, values[:, 0], _finalists(len(chosen)))
         chosen = [chosen[k] for k in kept]
         self.scouted += (spent + self.effort.wide) * len(turns) + _LOOK * len(turns) * _JUDGES
-        self.scouted += self._finish(chosen, e[kept], self.effort.finish) * len(chosen)
+        self.scouted += self._finish(chosen, e[kept], self.effort.finish, _SLOWER) * len(chosen)
 
     def _select(self, tokens: Sequence[int], e: Float[Tensor, "g 1 size"], values: Tensor, count: int) -> list[int]:
         """Choose the scouts that go on, in turn by three orders: what they reached; what their places are worth to
@@ -213,10 +237,11 @@ class PlaceSearch:
         with torch.no_grad():
             return e, objective(region.delta(e)).to("cpu", torch.float64)
 
-    def _visit(self, tokens: Sequence[int]) -> None:
+    def _visit(self, tokens: Sequence[int], race: bool = True) -> None:
         """Let each of some tokens climb from the places of others that suit it best at once, and keep what is better
-        than what it had. (What a place is worth to a token before it climbs tells well where it will end.)"""
-        sources = sorted(self.places.values(), key=lambda place: -place.value)[: self.effort.looked_at]
+        than what it had. (What a place is worth to a token before it climbs tells well where it will end.) A race
+        disturbs a place, which pays where others profit from a better one; without it, a token climbs from one."""
+        sources = sorted(self.brought or self.places.values(), key=lambda place: -place.value)[: self.effort.looked_at]
         visited = {token: {*self._visited.get(token, ()), self.places.get(token)} for token in tokens}
         tokens = [token for token in tokens if not visited[token].issuperset(sources)]
         if not tokens:
@@ -225,14 +250,16 @@ class PlaceSearch:
         e, worth = self._worth(tokens, [place.row for place in sources])
         for row, token in zip(worth, tokens, strict=True):
             row[[k for k, place in enumerate(sources) if place in visited[token]]] = -1.0  # where too few are left
-        best = worth.topk(min(self.effort.tracks, len(sources)), dim=1).indices
+        best = worth.topk(min(self.effort.tracks if race else 1, len(sources)), dim=1).indices
         for row, token in zip(best.tolist(), tokens, strict=True):
             self._visited.setdefault(token, []).extend(sources[k] for k in row)
         e = e.gather(1, best.to(e.device)[..., None].expand(-1, -1, e.shape[-1]))
-        e, values = glide(objective, region, e, self.effort.race, _NEAR, self._learning(views[0]))
-        e = e[torch.arange(len(tokens)), values.argmax(1)][:, None]
-        steps = self._finish(tokens, e, self.effort.finish)
-        cost = _LOOK * len(sources) + best.shape[1] * self.effort.race + steps
+        if race:
+            e, values = glide(objective, region, e, self.effort.race, _NEAR, self._learning(views[0]))
+            e = e[torch.arange(len(tokens)), values.argmax(1)][:, None]
+        most, slow = (self.effort.finish, _SLOWER) if race else (self.effort.last, _SLOW)
+        steps = self._finish(tokens, e, most, slow)
+        cost = _LOOK * len(sources) + best.shape[1] * self.effort.race * race + steps
         for token in tokens:
             self.spent[token] = self.spent.get(token, 0.0) + cost
 
@@ -244,14 +271,14 @@ class PlaceSearch:
         views, region, _ = self._open(tokens, torch.float64)
         starts = torch.stack([self._start(token, self.places[token].row) for token in tokens])
         e = region.unit(starts[:, None, None].to(views[0].device, views[0].dtype), 0.0)
-        steps = self._finish(tokens, e, self.effort.polish)
+        steps = self._finish(tokens, e, self.effort.polish, _SLOWER)
         for token in tokens:
             self.spent[token] = self.spent.get(token, 0.0) + steps
 
-    def _finish(self, tokens: Sequence[int], e: Float[Tensor, "g 1 size"], steps: int) -> int:
+    def _finish(self, tokens: Sequence[int], e: Float[Tensor, "g 1 size"], steps: int, slow: float) -> int:
         """Climb in full precision, keep what is better than before, and return the number of steps."""
         views, region, objective = self._open(tokens, torch.float64)
-        least_gain = self.effort.least_gain * _SLOW
+        least_gain = self.effort.least_gain * slow
         e, values, steps = finish(objective, region, e.to(views[0].dtype), steps, self._metric, least_gain)
         for token, point, value in zip(tokens, e[:, 0].to("cpu", torch.float64), values[:, 0].tolist(), strict=True):
             if token not in self.places or value > self.places[token].value:
@@ -263,7 +290,9 @@ class PlaceSearch:
         missing = [token for token in dict.fromkeys(tokens) if (token, dtype) not in self._views]
         if len(self._views) + len(missing) > _VIEWS:
             self._views, missing = {}, list(dict.fromkeys(tokens))
-        self._views |= {(token, dtype): self.view((token,), dtype) for token in missing}
+        self._views |= {
+            (token, dtype): self.phi.view(self.X, (token,), dtype=dtype, device=self.device) for token in missing
+        }
         views = [self._views[token, dtype] for token in tokens]
         radii = torch.tensor([self.radii[k] for k in tokens]).to(views[0].device, views[0].dtype)[:, None, None, None]
         objective = self.phi.sq_norms(views)
