@@ -29,11 +29,11 @@ from wordsway.seeds import generator
 _WIDE = (0.3, 0.05)  # angles of the first steps, when nothing is known
 _NEAR = (0.06, 0.03)  # and from a place: larger ones would lose what is good about it
 _ALIKE = 0.5  # cosine: changes of the features that point the same way
-_LOOKED_AT = 24  # places at most whose value is computed before the best are visited
+_LOOKED_AT = 16  # places at most whose value is computed before the best are visited
 _JUDGES = 6  # tokens that say what a scout's place is worth to others
 _IDLE = 3  # rounds with little gain, after which the core is done: one may just be unlucky
 _LOOK = 0.4  # cost of a value without its gradient, in evaluations
-_SLOW = 0.8  # of a round's least gain, in 16 steps: a climb that is slower ends
+_SLOW = 1.0  # of a round's least gain, in 16 steps: a climb that is slower ends
 _SLOWER = 0.3  # the same for first places and polishes, from which others begin
 _RETURNS = 3  # rounds of the core on the text itself, after those on an excerpt
 _WORTH_IT = 4  # rounds; where fewer are made, an excerpt saves nothing
@@ -54,7 +54,7 @@ class Effort:
     race: int = 12
     finish: int = 96
     polish: int = 160
-    last: int = 112
+    last: int = 104
     least_gain: float = 0.01  # of a round; less, and the next one is not worth its cost
 
     @property
@@ -156,9 +156,11 @@ class PlaceSearch:
         self.scouted += sum(spent for token, spent in self.spent.items() if token not in asked)
 
     def _scout_excerpt(self, rows: Sequence[int], tokens: set[int], progress: Callable[[float], None] | None) -> None:
-        """Bring the places of an excerpt. Its evaluations count by the share of the text that it is."""
+        """Bring the places of an excerpt, where twice the scouts cost no more than on half of the text. Its evaluations
+        count by the share of the text that it is."""
+        effort = replace(self.effort, scouts=2 * self.effort.scouts)
         radii = [self.radii[k] for k in rows]
-        there = PlaceSearch(self.phi, self.X[list(rows)], radii, self.effort, self.seed, self.device)
+        there = PlaceSearch(self.phi, self.X[list(rows)], radii, effort, self.seed, self.device)
         asked = [k for k, row in enumerate(rows) if row in tokens] or list(range(len(rows)))
         there.scout(asked, progress)
         spent = there.scouted + sum(there.spent.get(k, 0.0) for k in asked)
