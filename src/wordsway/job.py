@@ -17,8 +17,9 @@ from wordsway.maps.base import FeatureMap, View, moved
 from wordsway.memory import fits
 from wordsway.result import TokenSensitivity
 from wordsway.search.ascent import BUDGETS, FEWEST, Ascent, Found, maximize, suited
+from wordsway.search.effort import Effort
 from wordsway.search.finish import finish
-from wordsway.search.places import Effort, PlaceSearch
+from wordsway.search.places import PlaceSearch
 
 _BATCH_BYTES = 2**28  # what a batch of random deltas may need at once
 _LAST_STEPS = 32  # of a finish in float64: enough to agree with long searches to nine digits

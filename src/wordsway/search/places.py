@@ -22,6 +22,7 @@ from torch import Tensor
 from wordsway.constraints import Ball
 from wordsway.maps.base import FeatureMap, View
 from wordsway.search.ascent import Found, Objective, glide, start_points
+from wordsway.search.effort import AGAIN, IDLE, JUDGES, LOOK, Effort, finalists
 from wordsway.search.finish import finish
 from wordsway.search.metric import Metric
 from wordsway.seeds import generator
@@ -29,84 +30,13 @@ from wordsway.seeds import generator
 _WIDE = (0.3, 0.05)  # angles of the first steps, when nothing is known
 _NEAR = (0.06, 0.03)  # and from a place: larger ones would lose what is good about it
 _ALIKE = 0.5  # cosine: changes of the features that point the same way
-_LOOKED_AT = 16  # places at most whose value is computed before the best are visited
-_JUDGES = 6  # tokens that say what a scout's place is worth to others
-_IDLE = 3  # rounds with little gain, after which the core is done: one may just be unlucky
-_LOOK = 0.4  # cost of a value without its gradient, in evaluations
 _SLOW = 1.0  # of a round's least gain, in 16 steps: a climb that is slower ends
 _SLOWER = 0.3  # the same for first places and polishes, from which others begin
+_FIRST_TRACKS = 4  # for the places of an excerpt, of which the text's best need not be the excerpt's best
+_LOW = 0.9  # of the middle token's (squared) value: less, and a token may have missed something and tries again
 _RETURNS = 3  # rounds of the core on the text itself, after those on an excerpt
 _WORTH_IT = 4  # rounds; where fewer are made, an excerpt saves nothing
 _VIEWS = 96  # kept at most; a causal model's hold what comes before their token
-
-
-@dataclass(frozen=True)
-class Effort:
-    """What a search may spend, in evaluations of one delta with its gradient: `scouts` tracks of `wide` steps, the best
-    of which are finished; then up to `rounds` in which each of the `core` tokens makes a visit: `tracks` races of
-    `race` steps, and a finish of at most `finish` steps. Every other token then makes at most `last` steps."""
-
-    scouts: int = 12
-    wide: int = 40
-    core: int = 8
-    rounds: int = 8
-    tracks: int = 2
-    race: int = 12
-    finish: int = 96
-    polish: int = 160
-    last: int = 104
-    least_gain: float = 0.01  # of a round; less, and the next one is not worth its cost
-
-    @property
-    def looked_at(self) -> int:
-        """Places whose value is computed before the best are visited."""
-        return max(2, min(_LOOKED_AT, self.finish))
-
-    @property
-    def visit(self) -> float:
-        """Cost of a visit of a core token, at most."""
-        return self.tracks * self.race + self.finish + _LOOK * self.looked_at
-
-    def most(self, tokens: int) -> float:
-        """Evaluations for a text with so many tokens to search, at most."""
-        scouting = self.scouts * (self.wide + _LOOK * _JUDGES) + _finalists(self.scouts) * self.finish
-        polishes = max(1, min(self.rounds, _IDLE))
-        core = self.core * (self.rounds * self.visit + polishes * self.polish)
-        return scouting + core + (self.last + _LOOK * self.looked_at) * max(0, tokens - self.core)
-
-    def scaled(self, factor: float) -> "Effort":
-        """More of everything, or less: so many times the evaluations, roughly. A smaller effort gives up rounds first,
-        then length, and tracks last: rather many short ones than few long ones."""
-        less, root = min(1.0, factor), math.sqrt(factor)
-        tracks = max(root, min(1.0, math.sqrt(10 * factor)))
-        return Effort(
-            scouts=max(1, round(self.scouts * tracks)),
-            wide=max(1, round(self.wide * root)),
-            core=max(1, round(self.core * less)),
-            rounds=round(self.rounds * max(root, 1.0) * less),
-            tracks=max(1, round(self.tracks * tracks)),
-            race=max(1, round(self.race * min(root, 1.0))),
-            finish=max(1, round(self.finish * root)),
-            polish=max(1, round(self.polish * root)),
-            last=max(1, round(self.last * root)),
-            least_gain=self.least_gain / max(1.0, factor),
-        )
-
-    def for_few(self, tokens: int) -> "Effort":
-        """Fewer helpers and rounds where so few tokens are asked for that hardly anybody would profit."""
-        return replace(self, core=min(self.core, tokens + 2), rounds=min(self.rounds, 2 * tokens))
-
-    def within(self, budget: int, tokens: int) -> "Effort":
-        """The effort that spends at most `budget` evaluations on each of so many tokens, scouting included."""
-        low, high = 1e-6, 1e4
-        for _ in range(60):
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if self.scaled(middle).most(tokens) <= budget * tokens else (low, middle)
-        return self.scaled(low)
-
-
-def _finalists(scouts: int) -> int:
-    return math.ceil(scouts / 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +61,7 @@ class PlaceSearch:
     ) -> None:
         self.phi, self.X, self.radii, self.effort, self.seed, self.device = phi, X, radii, effort, seed, device
         self.places: dict[int, Place] = {}
+        self.left: list[Place] = []  # all places that were the best of a token at some time
         self.brought: list[Place] = []  # from an excerpt; their values are those of another text
         self.core: list[int] = []
         self.scouted = 0.0  # evaluations that served all tokens together
@@ -148,10 +79,10 @@ class PlaceSearch:
         excerpt = self.phi.excerpt(len(self.X)) if self.effort.rounds >= _WORTH_IT else None
         if excerpt is None:
             self._first_places(self._scouts(order, len(set(tokens))))
-            self._rounds(self.effort.rounds, _IDLE, progress)
+            self._rounds(self.effort.rounds, IDLE, progress)
         else:
             self._scout_excerpt(excerpt, set(tokens), progress)
-            self._rounds(min(_RETURNS, self.effort.rounds // 2), 1, None)
+            self._rounds(min(_RETURNS, (self.effort.rounds - 1) // 2), 1, None)
         asked = set(tokens)
         self.scouted += sum(spent for token, spent in self.spent.items() if token not in asked)
 
@@ -165,7 +96,7 @@ class PlaceSearch:
         there.scout(asked, progress)
         spent = there.scouted + sum(there.spent.get(k, 0.0) for k in asked)
         self.scouted += spent * len(rows) / len(self.X)
-        self.brought, self._metric = list(there.places.values()), there._metric
+        self.brought, self._metric = there.left, there._metric
 
     def _rounds(self, most: int, idle: int, progress: Callable[[float], None] | None) -> None:
         """Let the core visit each other's places until so many rounds have gained little."""
@@ -189,6 +120,9 @@ class PlaceSearch:
         rest = [token for token in tokens if token not in self.core or token not in self.places]
         if rest:
             self._visit(rest, race=False)
+            rest.sort(key=lambda token: self.places[token].value)
+            low = _LOW * self.places[rest[len(rest) // 2]].value
+            self._visit([token for token in rest[: int(AGAIN * len(rest))] if self.places[token].value < low])
         return [
             Found(place.row[None] - self.X[token], place.value, math.ceil(self.spent.get(token, 0)))
             for token, place in ((token, self.places[token]) for token in tokens)
@@ -208,9 +142,9 @@ class PlaceSearch:
         starts, spent = start_points(views, objective, region, self.seed, max(turns) + 1)
         e = starts[torch.arange(len(chosen)), turns][:, None]
         e, values = glide(objective, region, e, self.effort.wide, _WIDE, self._learning(views[0]))
-        kept = self._select(chosen, e, values[:, 0], _finalists(len(chosen)))
+        kept = self._select(chosen, e, values[:, 0], finalists(len(chosen)))
         chosen = [chosen[k] for k in kept]
-        self.scouted += (spent + self.effort.wide) * len(turns) + _LOOK * len(turns) * _JUDGES
+        self.scouted += (spent + self.effort.wide) * len(turns) + LOOK * len(turns) * JUDGES
         self.scouted += self._finish(chosen, e[kept], self.effort.finish, _SLOWER) * len(chosen)
 
     def _select(self, tokens: Sequence[int], e: Float[Tensor, "g 1 size"], values: Tensor, count: int) -> list[int]:
@@ -225,7 +159,7 @@ class PlaceSearch:
             changes = [view.change(delta).flatten() for view, delta in zip(views, deltas, strict=True)]
         reached = values.argsort(descending=True).tolist()
         places = [self.X[k] + self.radii[k] * row for k, row in zip(tokens, rows.to("cpu", torch.float64), strict=True)]
-        worth = self._worth(list(dict.fromkeys(tokens))[:_JUDGES], places)[1].sqrt()
+        worth = self._worth(list(dict.fromkeys(tokens))[:JUDGES], places)[1].sqrt()
         shared = (worth / worth.amax(1, keepdim=True).clamp(min=1e-30)).mean(0).argsort(descending=True).tolist()
         alike = {k: float(torch.cosine_similarity(changes[k], changes[reached[0]], dim=0)) for k in reached}
         other = sorted(reached, key=lambda k: alike[k] > _ALIKE)  # stable: by value within each part
@@ -243,7 +177,7 @@ class PlaceSearch:
         """Let each of some tokens climb from the places of others that suit it best at once, and keep what is better
         than what it had. (What a place is worth to a token before it climbs tells well where it will end.) A race
         disturbs a place, which pays where others profit from a better one; without it, a token climbs from one."""
-        sources = sorted(self.brought or self.places.values(), key=lambda place: -place.value)[: self.effort.looked_at]
+        sources = self.brought or sorted(self.places.values(), key=lambda place: -place.value)[: self.effort.looked_at]
         visited = {token: {*self._visited.get(token, ()), self.places.get(token)} for token in tokens}
         tokens = [token for token in tokens if not visited[token].issuperset(sources)]
         if not tokens:
@@ -252,7 +186,8 @@ class PlaceSearch:
         e, worth = self._worth(tokens, [place.row for place in sources])
         for row, token in zip(worth, tokens, strict=True):
             row[[k for k, place in enumerate(sources) if place in visited[token]]] = -1.0  # where too few are left
-        best = worth.topk(min(self.effort.tracks if race else 1, len(sources)), dim=1).indices
+        tracks = (_FIRST_TRACKS if self.brought else self.effort.tracks) if race else 1
+        best = worth.topk(min(tracks, len(sources)), dim=1).indices
         for row, token in zip(best.tolist(), tokens, strict=True):
             self._visited.setdefault(token, []).extend(sources[k] for k in row)
         e = e.gather(1, best.to(e.device)[..., None].expand(-1, -1, e.shape[-1]))
@@ -261,7 +196,7 @@ class PlaceSearch:
             e = e[torch.arange(len(tokens)), values.argmax(1)][:, None]
         most, slow = (self.effort.finish, _SLOWER) if race else (self.effort.last, _SLOW)
         steps = self._finish(tokens, e, most, slow)
-        cost = _LOOK * len(sources) + best.shape[1] * self.effort.race * race + steps
+        cost = LOOK * len(sources) + best.shape[1] * self.effort.race * race + steps
         for token in tokens:
             self.spent[token] = self.spent.get(token, 0.0) + cost
 
@@ -285,6 +220,7 @@ class PlaceSearch:
         for token, point, value in zip(tokens, e[:, 0].to("cpu", torch.float64), values[:, 0].tolist(), strict=True):
             if token not in self.places or value > self.places[token].value:
                 self.places[token] = Place(self.X[token] + self.radii[token] * point[:-1], value)
+                self.left.append(self.places[token])
         return steps
 
     def _open(self, tokens: Sequence[int], dtype: torch.dtype) -> tuple[list[View], Ball, Objective]:
