@@ -19,7 +19,8 @@ from wordsway.result import TokenSensitivity
 from wordsway.search.ascent import BUDGETS, FEWEST, Ascent, Found, maximize, suited
 from wordsway.search.effort import Effort
 from wordsway.search.finish import finish
-from wordsway.search.places import PlaceSearch
+from wordsway.search.landmarks import landmarks_of
+from wordsway.search.places import WORTH_IT, Landmarks, PlaceSearch
 
 _BATCH_BYTES = 2**28  # what a batch of random deltas may need at once
 _LAST_STEPS = 32  # of a finish in float64: enough to agree with long searches to nine digits
@@ -154,15 +155,18 @@ class Job:
             effort = effort.scaled(BUDGETS[self.budget])
         elif self.budget is not None:
             effort = effort.within(self.budget, len(tokens))
-        found = PlaceSearch(self.phi, self.text, self.radii, effort, self.seed, self.device)
         asked = min(len(tokens), effort.core)
 
         def told(share: float) -> None:
             if self.progress:
                 self.progress(int(share * asked), len(self.moves))
 
-        found.scout(tokens, told)
-        return found
+        landmarks: Landmarks | None = None
+        if not isinstance(self.budget, int) and effort.rounds >= WORTH_IT and len(tokens) >= effort.core:
+            landmarks = landmarks_of(self.phi, self.text, self.radii, self.device, told)
+        search = PlaceSearch(self.phi, self.text, self.radii, effort, self.seed, self.device, landmarks)
+        search.scout(tokens, told)
+        return search
 
     @property
     def scouted(self) -> int:

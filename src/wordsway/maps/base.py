@@ -124,6 +124,11 @@ class FeatureMap(ABC):
         whole one; None where there is no such text, or where it would save nothing."""
         return None
 
+    def landmark_texts(self) -> tuple[str, Sequence[Tokens]] | None:
+        """A name that no other map has, and short texts of several words on which a search may learn, once for all,
+        where the map is sensitive; None where it is not worth it, or where the map has no such name."""
+        return None
+
     def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
         """The function (g, *batch, m, d) -> (g, *batch) that evaluates g views of one text at once."""
         return lambda delta: torch.stack([view.sq_norm(part) for view, part in zip(views, delta, strict=True)])

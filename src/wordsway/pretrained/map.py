@@ -4,6 +4,7 @@ Index conventions: as everywhere, X (n, d) is the text and delta (*batch, m, d) 
 runs what comes before the first of them only once.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,12 @@ from wordsway.pretrained.outputs import Output, find_output, find_prefix
 from wordsway.tokens import Tokens, check_tokens
 
 _EXCERPT = 12  # tokens: with fewer, hardly anything is left of a text
+# Short, since a run costs what its tokens cost; one of praise and one of blame, since a classifier that is sure of one
+# class is best pushed towards the other.
+_LANDMARK_TEXTS = (
+    "The soup was wonderful and our waiter smiled all evening.",
+    "I waited an hour for a dull film with a poor plot.",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +70,14 @@ class PretrainedMap(FeatureMap):
 
     def encode(self, text: str, max_tokens: int | None = None) -> Tokens:
         """A text as this map takes it: raw rows, with words and special tokens."""
-        encoder = self.model.encoder
-        (pieces,) = encoder.tokenize([check_text(text, "the text")], max_tokens)
-        tokens = encoder.as_tokens(pieces, rows_of(self.model, [pieces.ids], self.at)[0], place_of(self.at))
+        tokens = self._encode(check_text(text, "the text"), max_tokens)
         warn_of([tokens], self.model.name)
         return tokens
+
+    def _encode(self, text: str, max_tokens: int | None = None) -> Tokens:
+        encoder = self.model.encoder
+        (pieces,) = encoder.tokenize([text], max_tokens)
+        return encoder.as_tokens(pieces, rows_of(self.model, [pieces.ids], self.at)[0], place_of(self.at))
 
     def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
         with torch.no_grad():
@@ -112,6 +122,12 @@ class PretrainedMap(FeatureMap):
         """The beginning of the text, and its last token: the one that many models end a text with."""
         size = max(_EXCERPT, n // 4)
         return [*range(size - 1), n - 1] if n >= 2 * size else None
+
+    def landmark_texts(self) -> tuple[str, Sequence[Tokens]] | None:
+        """Two sentences. A live model has no revision, and so no name that no other has."""
+        if self.model.encoder.revision is None:
+            return None
+        return json.dumps(self.config(), sort_keys=True), [self._encode(text) for text in _LANDMARK_TEXTS]
 
     def side_by_side(self, n: int, d: int, m: int) -> int:
         """Enough for a batch; more would only put off the first sign of progress."""

@@ -26,6 +26,14 @@ class Metric:
         self.root = torch.eye(d, device=device)  # covariance^(-1/2), up to a factor
         self._steps = 0
 
+    @staticmethod
+    def of(covariance: Float[Tensor, "d d"], device: torch.device | str = "cpu") -> "Metric":
+        """Make a metric that begins with a known covariance."""
+        metric = Metric(len(covariance), device)
+        metric.covariance = covariance.to(metric.covariance)
+        metric._decompose()
+        return metric
+
     def learn(self, rows: Float[Tensor, "k d"]) -> None:
         """Take in the gradients of one step."""
         rows = rows.to(self.covariance)

@@ -7,8 +7,9 @@ ended, delta_i = x_j + delta_j - x_i, cut to their own ball, and climb from ther
 A small core of tokens does this in rounds: each visits the places of others, and what it finds there is a new place for
 them. Every visit disturbs a maximum and climbs again, so that the core leaves low maxima behind; it ends when a round
 gains little. All other tokens then need only one visit to the best of these places. All of them share a metric, too.
-Good places are the model's more than the text's: of a long text the core first works on an excerpt, where a run costs
-less, and takes what it found there to the text. Races may run in half precision; the finish is in full.
+Good places are the model's more than the text's. So the core begins with the model's landmarks, where it has some
+(`landmarks`); of a long text without landmarks it first works on an excerpt, where a run costs less, and takes what it
+found there to the text. Races may run in half precision; the finish is in full.
 """
 
 import math
@@ -35,7 +36,8 @@ _SLOWER = 0.3  # the same for the core, from whose places others begin
 _FIRST_TRACKS = 4  # for the places of an excerpt, of which the text's best need not be the excerpt's best
 _LOW = 0.9  # of the middle token's (squared) value: less, and a token may have missed something and tries again
 _RETURNS = 3  # rounds of the core on the text itself, after those on an excerpt
-_WORTH_IT = 4  # rounds; where fewer are made, an excerpt saves nothing
+_IDLE_FROM_LANDMARKS = 2  # rounds with little gain, after which a core that began with landmarks is done
+WORTH_IT = 4  # rounds; where fewer are made, places of other texts or of an excerpt save nothing
 _VIEWS = 96  # kept at most; a causal model's hold what comes before their token
 
 
@@ -47,8 +49,17 @@ class Place:
     value: float
 
 
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Places where tokens of other texts ended, and the covariance of the gradients on the way there."""
+
+    rows: Float[Tensor, "k d"]
+    covariance: Float[Tensor, "d d"]
+
+
 class PlaceSearch:
-    """The search for the tokens of one text. Later calls begin with what earlier ones found."""
+    """The search for the tokens of one text. Later calls begin with what earlier ones found. With `landmarks`, only an
+    effort above the usual one sends scouts as well."""
 
     def __init__(
         self,
@@ -58,15 +69,17 @@ class PlaceSearch:
         effort: Effort,
         seed: int,
         device: torch.device | str = "cpu",
+        landmarks: Landmarks | None = None,
     ) -> None:
+        self.landmarks = landmarks
         self.phi, self.X, self.radii, self.effort, self.seed, self.device = phi, X, radii, effort, seed, device
         self.places: dict[int, Place] = {}
         self.left: list[Place] = []  # all places that were the best of a token at some time
-        self.brought: list[Place] = []  # from an excerpt; their values are those of another text
+        self.brought: list[Place] = []  # from another text, or an excerpt; their values are not of this text
         self.core: list[int] = []
         self.scouted = 0.0  # evaluations that served all tokens together
         self.spent: dict[int, float] = {}  # and those of each token
-        self._metric: Metric | None = None
+        self._metric: Metric | None = None if landmarks is None else Metric.of(landmarks.covariance, device)
         self._visited: dict[int, list[Place]] = {}
         self._views: dict[tuple[int, torch.dtype], View] = {}
 
@@ -76,15 +89,25 @@ class PlaceSearch:
         order = torch.randperm(len(self.X), generator=generator(self.seed, "scouts")).tolist()
         order.sort(key=lambda token: token not in tokens)  # stable: still in random order otherwise
         self.core = order[: self.effort.core]
-        excerpt = self.phi.excerpt(len(self.X)) if self.effort.rounds >= _WORTH_IT else None
+        if self.landmarks is None or self.effort.scouts > Effort.scouts:
+            self._scout_text(tokens, order, progress)
+        if self.landmarks is not None:
+            self.brought += [Place(row, 0.0) for row in self.landmarks.rows]
+            self._rounds(self.effort.rounds, _IDLE_FROM_LANDMARKS, progress)
+        asked = set(tokens)
+        self.scouted += sum(spent for token, spent in self.spent.items() if token not in asked)
+
+    def _scout_text(
+        self, tokens: Sequence[int], order: Sequence[int], progress: Callable[[float], None] | None
+    ) -> None:
+        """Scout on the text itself, or on an excerpt where that costs less; then let the core make its rounds."""
+        excerpt = self.phi.excerpt(len(self.X)) if self.effort.rounds >= WORTH_IT else None
         if excerpt is None:
             self._first_places(self._scouts(order, len(set(tokens))))
             self._rounds(self.effort.rounds, IDLE, progress)
         else:
             self._scout_excerpt(excerpt, set(tokens), progress)
             self._rounds(min(_RETURNS, (self.effort.rounds - 1) // 2), 1, None)
-        asked = set(tokens)
-        self.scouted += sum(spent for token, spent in self.spent.items() if token not in asked)
 
     def _scout_excerpt(self, rows: Sequence[int], tokens: set[int], progress: Callable[[float], None] | None) -> None:
         """Bring the places of an excerpt, where twice the scouts cost no more than on half of the text. Its evaluations
@@ -127,6 +150,12 @@ class PlaceSearch:
             Found(place.row[None] - self.X[token], place.value, math.ceil(self.spent.get(token, 0)))
             for token, place in ((token, self.places[token]) for token in tokens)
         ]
+
+    @property
+    def covariance(self) -> Float[Tensor, "d d"]:
+        """What gradients were like so far; zero before the first."""
+        d = self.X.shape[1]
+        return torch.zeros(d, d) if self._metric is None else self._metric.covariance.to("cpu", torch.float32)
 
     def _scouts(self, order: Sequence[int], asked: int) -> list[int]:
         """Choose the tokens that scout: half of the tracks at least are those of tokens that are asked for, the first
@@ -177,7 +206,8 @@ class PlaceSearch:
         """Let each of some tokens climb from the places of others that suit it best at once, and keep what is better
         than what it had. (What a place is worth to a token before it climbs tells well where it will end.) A race
         disturbs a place, which pays where others profit from a better one; without it, a token climbs from one."""
-        sources = self.brought or sorted(self.places.values(), key=lambda place: -place.value)[: self.effort.looked_at]
+        own = sorted(self.places.values(), key=lambda place: -place.value)[: self.effort.looked_at]
+        sources = [*self.brought, *own]
         visited = {token: {*self._visited.get(token, ()), self.places.get(token)} for token in tokens}
         tokens = [token for token in tokens if not visited[token].issuperset(sources)]
         if not tokens:

@@ -1,0 +1,125 @@
+"""Landmarks of a model: places that its own short texts led to, from which the search of any other text begins.
+
+Where a word can do the most is a property of the model far more than of a text. So a model is searched once, on two
+short texts (`FeatureMap.landmark_texts`), and the best places are kept on disk. A text of any length then needs no
+scouts, which is most of the work for a short one. Landmarks are starts and nothing else: every value is found and
+checked on the text itself.
+
+They do not depend on the seed of a measurement: what seeds would change is mostly which maxima the scouts end in.
+"""
+
+import hashlib
+import json
+import warnings
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from wordsway.errors import TextWarning
+from wordsway.files import cache_folder, write_bytes
+from wordsway.maps.base import FeatureMap
+from wordsway.search.effort import Effort
+from wordsway.search.places import Landmarks, Place, PlaceSearch
+from wordsway.tokens import Tokens
+
+SEED = 0
+_FORMAT = "wordsway.landmarks/1"
+# Wide rather than high: a text climbs on from landmarks, but misses a maximum that no scout came to. With 12 scouts, one
+# seed of two ended 15% lower on the texts that followed; three rounds instead of one gained nothing there.
+_EFFORT = Effort(scouts=30, rounds=1, polish=48, finish=64)
+_OF_A_TEXT = 12  # places: enough for several maxima, few enough to look at them all for every token of the core
+_ALIKE = 0.9  # cosine of two places that lead to the same maximum
+_SAME_SHARE = 1e-3  # relative: radii that are all the same share of their token's norm
+
+
+def landmarks_of(
+    phi: FeatureMap,
+    X: Float[Tensor, "n d"],
+    radii: Sequence[float],
+    device: torch.device | str,
+    progress: Callable[[float], None] | None = None,
+) -> Landmarks | None:
+    """Read the landmarks of a map for radii like these, or find and keep them. None where the map has no name to keep
+    them by, or where radii are not one share of the tokens' norms."""
+    named = phi.landmark_texts()
+    shares = torch.tensor(radii, dtype=torch.float64) / X.double().norm(dim=1)
+    if named is None or not bool(shares.isfinite().all()) or float(shares.max() / shares.min()) > 1 + _SAME_SHARE:
+        return None
+    name, texts = named
+    share = float(f"{float(shares.mean()):.3g}")
+    key = json.dumps([_FORMAT, name, share, SEED], sort_keys=True)
+    path = cache_folder() / "landmarks" / f"{hashlib.sha256(key.encode()).hexdigest()}.safetensors"
+    kept = _read(path, X.shape[1])
+    if kept is None:
+        kept = find_landmarks(phi, texts, share, device, progress)
+        _write(path, kept)
+    return kept
+
+
+def find_landmarks(
+    phi: FeatureMap,
+    texts: Sequence[Tokens],
+    share: float,
+    device: torch.device | str,
+    progress: Callable[[float], None] | None = None,
+) -> Landmarks:
+    """Search some texts, with radii that are a share of their tokens' norms, and take the best places of each."""
+    rows: list[Tensor] = []
+    covariance = torch.zeros(texts[0].X.shape[1], texts[0].X.shape[1])
+    for text in texts:
+        X = text.X.double()
+        search = PlaceSearch(phi, X, (share * X.norm(dim=1)).tolist(), _EFFORT, SEED, device)
+        words = [token for token in range(len(text)) if text.word_ids[token] is not None]
+        search.scout(words or range(len(text)))
+        rows += distinct(search.left, _OF_A_TEXT)
+        covariance += search.covariance
+        if progress:
+            progress(0.0)  # a sign of life: no token of the text itself is done
+    return Landmarks(torch.stack(rows), covariance)
+
+
+def distinct(places: Sequence[Place], count: int) -> list[Float[Tensor, " d"]]:
+    """Choose the highest of some places, leaving out those that are much like a higher one."""
+    chosen: list[Tensor] = []
+    for place in sorted(places, key=lambda place: -place.value):
+        if all(torch.cosine_similarity(place.row, other, dim=0) < _ALIKE for other in chosen):
+            chosen.append(place.row)
+    return chosen[:count]
+
+
+def _read(path: Path, d: int) -> Landmarks | None:
+    """Read what was kept; a file that is damaged, or not what it should be, is as good as none."""
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        return None
+    try:
+        with safe_open(path, framework="pt") as file:
+            total = (file.metadata() or {})["sum"]
+            kept = Landmarks(file.get_tensor("rows"), file.get_tensor("covariance"))
+    except (SafetensorError, OSError, KeyError):
+        return None
+    right = kept.rows.dtype == torch.float64 and kept.rows.shape[1:] == (d,) and kept.covariance.shape == (d, d)
+    return kept if right and total == _checksum(kept) else None
+
+
+def _write(path: Path, landmarks: Landmarks) -> None:
+    """Keep landmarks; where that fails, say so once and go on."""
+    from safetensors.torch import save
+
+    tensors = {"rows": landmarks.rows.contiguous(), "covariance": landmarks.covariance.contiguous()}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, save(tensors, {"sum": _checksum(landmarks)}))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        warnings.warn(f"landmarks are not kept in {path.parent}: {reason}", TextWarning, stacklevel=2)
+
+
+def _checksum(landmarks: Landmarks) -> str:
+    parts = (landmarks.rows.contiguous().numpy().data, landmarks.covariance.contiguous().numpy().data)
+    return f"{zlib.crc32(parts[1], zlib.crc32(parts[0])):08x}"
