@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import wordsway as ws
-from wordsway.curves import CurvePlan, Fit, curve
-from wordsway.encoders.load import load, locate
-from wordsway.encoders.pretrained import PretrainedEncoder
-from wordsway.estimates import fit_exponent
-from wordsway.figures import save_figure
-from wordsway.plots import plot_curve
+from wordsway.models.loading.locate import load, locate
+from wordsway.models.running.hidden_states import PretrainedEncoder
+from wordsway.studies.curve import CurvePlan, Fit, curve
+from wordsway.studies.estimates import fit_exponent
+from wordsway.studies.figures.draw import save_figure
+from wordsway.studies.figures.pictures import plot_curve
 
 LENGTHS = (10, 50, 100, 200)
 

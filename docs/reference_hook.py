@@ -114,7 +114,7 @@ def command_section(path: str, command: Any, level: int) -> list[str]:
 def cli_page() -> str:
     import typer
 
-    from wordsway.cli import app
+    from wordsway.cli.main import app
 
     text = command_section("wordsway", typer.main.get_command(app), 1)
     text[0] = "# Command line"

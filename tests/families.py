@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from wordsway.encoders.load import locate, read_tokenizer
+from wordsway.models.loading.locate import locate, read_tokenizer
 
 SITES = {  # the module whose output is hidden state 0
     "bert": "embeddings",

@@ -28,7 +28,7 @@ from wordsway.app.jobs import MOST_WAITING, Job
 from wordsway.app.measuring import MOST_KEPT, Kept, segments
 from wordsway.app.offers import find_offers
 from wordsway.app.question import MOST_CHARACTERS, MOST_TOKENS, Question
-from wordsway.cli import app
+from wordsway.cli.main import app
 
 SMILE = {"text": "I love her smile", "map": "raf"}
 LONG = {"text": "The food was good, but the waiter was rude and slow. " * 12, "model": "minilm", "budget": "thorough"}

@@ -9,8 +9,8 @@ import torch
 
 import wordsway as ws
 from families import CAUSAL, FAMILIES, tiny, tokenizer
-from wordsway.pretrained.attention import Attraction, all_weights, attention_weights, draw_attention, eager
-from wordsway.pretrained.load import open_model
+from wordsway.models.loading.load import open_model
+from wordsway.models.moving.attention_weights import Attraction, all_weights, attention_weights, draw_attention, eager
 
 TITLE = "Towards Understanding the Word Sensitivity of Attention Layers: A Study via Random Features"
 TEXT = "The waiter was rude, and the soup cold."

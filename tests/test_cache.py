@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.encoders import encode as module
-from wordsway.encoders.pretrained import PretrainedEncoder
+from wordsway.models.encoding import encode as module
+from wordsway.models.running.hidden_states import PretrainedEncoder
 
 TEXTS = ["I love her smile", "The soup was cold.", "I love her smile", "A café, and more"]
 
@@ -112,7 +112,7 @@ def test_a_full_disk_costs_the_cache_and_nothing_else(tmp_path: Path, monkeypatc
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("wordsway.encoders.cache.write_bytes", full)
+    monkeypatch.setattr("wordsway.models.encoding.cache.write_bytes", full)
     with pytest.warns(ws.TextWarning, match="not cached.*No space left") as caught:
         found = ws.encode(TEXTS, cache=tmp_path)
     assert len([w for w in caught if "No space" in str(w.message)]) == 1

@@ -7,15 +7,15 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.cells.learning import FlipCell
-from wordsway.cells.models import AttentionCell, LayersCell, PromptsCell, word_at
-from wordsway.cells.passages import passage
-from wordsway.cells.recipes import revision_of
-from wordsway.cells.sensitivity import SensitivityCell
-from wordsway.encoders.encode import find_encoder
-from wordsway.encoders.pretrained import PretrainedEncoder
-from wordsway.seeds import stream
-from wordsway.tasks import labelled_tokens
+from wordsway.datasets.training_sets import labelled_tokens
+from wordsway.models.encoding.encode import find_encoder
+from wordsway.models.running.hidden_states import PretrainedEncoder
+from wordsway.studies.cells.flip_cell import FlipCell
+from wordsway.studies.cells.model_cells import AttentionCell, LayersCell, PromptsCell, word_at
+from wordsway.studies.cells.passages import passage
+from wordsway.studies.cells.recipes import revision_of
+from wordsway.studies.cells.sensitivity_cell import SensitivityCell
+from wordsway.support.seeds import stream
 
 CPU = torch.device("cpu")
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wordsway as ws
-from wordsway.certificates import attention as bound
-from wordsway.certificates import certify
-from wordsway.certificates.several import _row_bounds
-from wordsway.constraints import Ball
-from wordsway.maps.attention_view import AttentionView
+from wordsway.certificates import attention_bound as bound
+from wordsway.certificates.certify import certify
+from wordsway.certificates.several_bound import _row_bounds
+from wordsway.maps.attention.attention_view import AttentionView
 from wordsway.maps.base import View
 from wordsway.search.ascent import maximize, suited
+from wordsway.search.regions import Ball
 
 
 def largest_seen(view: View, radius: float, rng: torch.Generator) -> float:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from wordsway.cli import app
+from wordsway.cli.main import app
 
 TEXT = "I love her smile"
 

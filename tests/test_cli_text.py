@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import wordsway as ws
-from wordsway.cli import app
+from wordsway.cli.main import app
 
 
 def process(*arguments: str | bytes, **environment: str) -> subprocess.CompletedProcess[bytes]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from wordsway.cli import completion
-from wordsway.encoders.at_hand import SENTIMENT
+from wordsway.models.loading.installed import SENTIMENT
 
 
 def offered(line: str, shell: str = "bash", **environment: str) -> list[str]:
@@ -91,22 +91,22 @@ def test_completion_loads_nothing_heavy() -> None:
 
 
 def test_the_names_are_those_of_the_library() -> None:
-    from wordsway import study_files
-    from wordsway.activations import ACTIVATIONS
-    from wordsway.engines import ENGINES
-    from wordsway.generalization import TRAININGS
+    from wordsway.learning.generalization import TRAININGS
+    from wordsway.maps.activations import ACTIVATIONS
     from wordsway.maps.named import NAMES
-    from wordsway.pretrained import heads
+    from wordsway.models.loading import sentiment
     from wordsway.search.ascent import BUDGETS
+    from wordsway.studies import toml_files
+    from wordsway.studies.run.engines import ENGINES
 
     assert completion.MAPS == NAMES
-    assert completion.SCALES == study_files.SCALES
-    assert completion.studies("") == study_files.bundled_studies()
-    assert tuple(completion.figures("")) == study_files.PAPER
+    assert completion.SCALES == toml_files.SCALES
+    assert completion.studies("") == toml_files.bundled_studies()
+    assert tuple(completion.figures("")) == toml_files.PAPER
     assert set(completion.ACTIVATIONS) == {activation.name for activation in ACTIVATIONS}
     assert completion.BUDGETS == tuple(BUDGETS) and completion.ENGINES == ENGINES
     assert completion.TRAININGS == (*TRAININGS, "both")
-    assert heads.NAME == SENTIMENT
+    assert sentiment.NAME == SENTIMENT
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

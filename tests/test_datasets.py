@@ -14,9 +14,9 @@ import pytest
 
 import wordsway as ws
 from hub import hub
-from wordsway.comparison import changed_word
-from wordsway.datasets import SAMPLE_LONGEST
-from wordsway.encoders.load import count_tokens
+from wordsway.datasets.labelled_texts import SAMPLE_LONGEST
+from wordsway.measures.compare_word import changed_word
+from wordsway.models.loading.locate import count_tokens
 
 ROWS = [{"text": f'text, number {k}\nwith a "quote" and 你好', "label": k % 2} for k in range(10)]
 
@@ -41,7 +41,7 @@ class TestSample:
     def test_is_what_the_script_makes(self) -> None:
         root = Path(__file__).parent.parent
         made = runpy.run_path(str(root / "tools" / "make_sample.py"))["rows"]()
-        kept = (root / "src" / "wordsway" / "data" / "sample.jsonl").read_text(encoding="utf-8")
+        kept = (root / "src" / "wordsway" / "datasets" / "bundled" / "sample.jsonl").read_text(encoding="utf-8")
         assert [json.loads(line) for line in kept.splitlines()] == made
 
     def test_is_balanced_varied_and_short(self) -> None:

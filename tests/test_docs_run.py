@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 from docs_blocks import ROOT, TOLERANCE, Block, all_blocks, differences, inline_commands, words_of
 from searched import Searched
-from wordsway.cli import app
-from wordsway.errors import TextWarning
+from wordsway.cli.main import app
 from wordsway.maps.own_maps import VARIABLE
+from wordsway.support.errors import TextWarning
 
 BLOCKS = all_blocks()
 COMMANDS = [(block, line) for block in BLOCKS for line, _ in block.commands()]

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 import wordsway
-from wordsway.cli import app
+from wordsway.cli.main import app
 
 ROOT = Path(__file__).parents[1]
 pytest.importorskip("mkdocs")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from wordsway import doctor
-from wordsway.cli import app
-from wordsway.encoders.at_hand import hub_cache, models_at_hand
+from wordsway.cli import doctor
+from wordsway.cli.main import app
+from wordsway.models.loading.installed import hub_cache, models_at_hand
 
 WORDSWAY = """Metadata-Version: 2.4
 Name: wordsway

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.encoders.base import crop
-from wordsway.encoders.checks import check_encoder
-from wordsway.encoders.load import load, locate
-from wordsway.encoders.pretrained import PretrainedEncoder
+from wordsway.models.loading.locate import load, locate
+from wordsway.models.running.checks import check_encoder
+from wordsway.models.running.encoder import crop
+from wordsway.models.running.hidden_states import PretrainedEncoder
 
 TEXTS = ["I love her smile", "The waiter was uncharacteristically rude, and the soup cold!", "No."]
 
@@ -208,7 +208,7 @@ class TestLiveModels:
         model, tokenizer = fresh(minilm)
         first = ws.encode(TEXTS, model, tokenizer=tokenizer, layer=2)
         with monkeypatch.context() as patch:
-            patch.setattr("wordsway.encoders.checks.check_encoder", lambda _: pytest.fail("checked again"))
+            patch.setattr("wordsway.models.running.checks.check_encoder", lambda _: pytest.fail("checked again"))
             again = ws.encode(TEXTS, model, tokenizer=tokenizer, layer=2)
         assert all(torch.equal(a.X, b.X) for a, b in zip(first, again, strict=True))
         gone = weakref.ref(model)

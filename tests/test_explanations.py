@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.pretrained.attention import all_weights
+from wordsway.models.moving.attention_weights import all_weights
 
 TEXT = "The food was good, but the waiter was rude."
 

@@ -14,9 +14,9 @@ import typer
 from typer.testing import CliRunner
 
 import wordsway as ws
-from wordsway.cli import app
-from wordsway.cli.common import one_line_errors
-from wordsway.files import check_target
+from wordsway.cli.main import app
+from wordsway.cli.options import one_line_errors
+from wordsway.support.files import check_target
 
 LINES = [
     # A text, and where it is from.

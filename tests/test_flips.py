@@ -15,8 +15,8 @@ import torch
 from scipy.optimize import linprog
 
 import wordsway as ws
-from wordsway.flips import summarize
-from wordsway.tasks import RealTask
+from wordsway.datasets.training_sets import RealTask
+from wordsway.studies.generalize import summarize
 
 PLAN = ws.FlipPlan(
     maps=("drf", "raf"),

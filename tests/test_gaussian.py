@@ -9,9 +9,9 @@ from scipy import stats
 from torch import Tensor
 
 import wordsway as ws
-from wordsway.errors import TooLargeError
-from wordsway.gaussian import Budget, Dense, Gaussian, Lazy
-from wordsway.seeds import stream
+from wordsway.maps.gaussian import Budget, Dense, Gaussian, Lazy
+from wordsway.support.errors import TooLargeError
+from wordsway.support.seeds import stream
 
 
 def lazy(rows: int, cols: int, seed: int = 0, std: float = 1.0, dtype: torch.dtype = torch.float64) -> Lazy:

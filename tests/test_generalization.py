@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 import wordsway as ws
-from wordsway.generalization import Flip, Generalization
+from wordsway.learning.generalization import Flip, Generalization
 from wordsway.maps.base import FeatureMap, moved
 from wordsway.search.polish import polish
 
@@ -195,7 +195,7 @@ def test_the_search_looks_inside_the_ball() -> None:
 
 
 def test_polish_finds_the_digits_and_never_loses() -> None:
-    from wordsway.constraints import Ball
+    from wordsway.search.regions import Ball
 
     d = 5
     top = torch.arange(1.0, d + 1, dtype=torch.float64)

@@ -13,8 +13,8 @@ import torch
 
 import wordsway as ws
 from hub import hub
-from wordsway.encoders import bundled
-from wordsway.encoders.load import count_tokens, locate
+from wordsway.models.loading import bundled
+from wordsway.models.loading.locate import count_tokens, locate
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import torch
 from typer.testing import CliRunner
 
 import wordsway as ws
-from wordsway.cli import app
-from wordsway.curves import CurvePlan
+from wordsway.cli.main import app
+from wordsway.maps.from_callable import FromCallable
 from wordsway.maps.named import named_recipe, split_names
-from wordsway.maps.own import FromCallable
 from wordsway.maps.own_maps import VARIABLE
+from wordsway.studies.curve import CurvePlan
 
 MODULE = """
 import torch

@@ -11,19 +11,19 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway import pair_texts
-from wordsway.cells.base import Cell
-from wordsway.cells.pairs import PairsCell
-from wordsway.cells.recipes import cell_of, recipe_of, revision_of
-from wordsway.figures import draw_study
-from wordsway.pair_texts import draw_pairs, given_pairs, material, parted
-from wordsway.pairwise import compare_features, shuffled, swapped, tell_apart
-from wordsway.readout import Readout
-from wordsway.seeds import stream
-from wordsway.tables import Table
+from wordsway.datasets import minimal_pairs
+from wordsway.datasets.minimal_pairs import draw_pairs, given_pairs, material, parted
+from wordsway.learning.pairwise import compare_features, shuffled, swapped, tell_apart
+from wordsway.learning.readout import Readout
+from wordsway.studies.cells.base import Cell
+from wordsway.studies.cells.pairs_cell import PairsCell
+from wordsway.studies.cells.recipes import cell_of, recipe_of, revision_of
+from wordsway.studies.figures.draw import draw_study
+from wordsway.studies.run.tables import Table
+from wordsway.support.seeds import stream
 
 SIDES = (("good", 1), ("bad", 0))
-GOOD = pair_texts._content()["good"]
+GOOD = minimal_pairs._content()["good"]
 SMALL: dict[str, Any] = {"n": 20, "pairs": 12, "test_pairs": 10, "d": 24}
 
 
@@ -34,14 +34,14 @@ def encoded(texts: Any, n: int, **options: Any) -> list[ws.Tokens]:
 
 
 class TestGenerator:
-    @pytest.mark.parametrize("position", pair_texts.POSITIONS)
+    @pytest.mark.parametrize("position", minimal_pairs.POSITIONS)
     @pytest.mark.parametrize("n", [16, 75])
     def test_one_token_decides(self, n: int, position: str) -> None:
         """Both sides have n tokens after cropping and differ in one row, which is the marked word's."""
         made = ws.minimal_pairs(40, n, position=position)
         assert len(made) == 80 and len(made.pairs()) == 40
         rows = encoded(made.texts, n)
-        good, bad = (pair_texts._content()[name] for name in ("good", "bad"))
+        good, bad = (minimal_pairs._content()[name] for name in ("good", "bad"))
         places = []
         for negative, positive in made.pairs():
             low, high = rows[negative], rows[positive]
@@ -87,8 +87,8 @@ class TestGenerator:
             ws.minimal_pairs(1, position="middle")
         with pytest.raises(ws.InputError, match="count must be"):
             ws.minimal_pairs(0)
-        known = pair_texts._lengths("minilm")
-        monkeypatch.setattr(pair_texts, "_lengths", lambda encoder: {**known, **dict.fromkeys(GOOD[:40], 2)})
+        known = minimal_pairs._lengths("minilm")
+        monkeypatch.setattr(minimal_pairs, "_lengths", lambda encoder: {**known, **dict.fromkeys(GOOD[:40], 2)})
         with pytest.raises(ws.InputError, match="only 8 of the judgements"):
             material("minilm")
 

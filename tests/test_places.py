@@ -6,13 +6,13 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.constraints import Ball, Balls, Region, Sphere
-from wordsway.maps.random_features import FeatureView
+from wordsway.maps.features.random_features import FeatureView
 from wordsway.search.ascent import glide
 from wordsway.search.effort import Effort
 from wordsway.search.finish import finish
 from wordsway.search.metric import Metric
 from wordsway.search.places import PlaceSearch
+from wordsway.search.regions import Ball, Balls, Region, Sphere
 
 SENTENCE = "The food was good, but the waiter was rude."
 REGIONS = [Ball(2.0, 2, 5), Sphere(3.0, 2, 5), Balls.of([1.0, 2.5], 5)]

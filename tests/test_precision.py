@@ -6,10 +6,10 @@ from typer.testing import CliRunner
 
 import wordsway as ws
 from families import tiny, tokenizer
-from wordsway import doctor
-from wordsway.cli import app
-from wordsway.pretrained.map import PretrainedMap
-from wordsway.pretrained.precision import HALF, half_is_faster
+from wordsway.cli import doctor
+from wordsway.cli.main import app
+from wordsway.models.moving.map import PretrainedMap
+from wordsway.models.running.precision import HALF, half_is_faster
 
 CPU = torch.device("cpu")
 

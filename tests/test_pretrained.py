@@ -9,11 +9,11 @@ from torch import Tensor
 
 import wordsway as ws
 from families import CAUSAL, FAMILIES, SITES, tiny, tokenizer
-from wordsway.pretrained.batches import Batches
-from wordsway.pretrained.load import open_model
-from wordsway.pretrained.map import PretrainedMap, PretrainedView
-from wordsway.pretrained.model import Transformer
-from wordsway.pretrained.site import Site
+from wordsway.models.loading.load import open_model
+from wordsway.models.moving.batches import Batches
+from wordsway.models.moving.map import PretrainedMap, PretrainedView
+from wordsway.models.running.entry import Site
+from wordsway.models.running.model import Transformer
 
 TEXT = "The waiter was uncharacteristically rude, and the soup cold."
 OUTPUTS = ["last", "pooled", "pooled:first", "pooled:last", "layer:0", "layer:1", "layer:2", "all-layers"]
@@ -343,7 +343,7 @@ class TestMemory:
     def test_little_memory_makes_small_batches(self, monkeypatch: pytest.MonkeyPatch) -> None:
         model = open_model("minilm")
         assert Batches(model, 64).size == 36
-        monkeypatch.setattr("wordsway.pretrained.batches.available_bytes", lambda: 3 * 10**7)
+        monkeypatch.setattr("wordsway.models.moving.batches.available_bytes", lambda: 3 * 10**7)
         assert Batches(model, 64).size == 1
 
     @pytest.mark.slow
@@ -361,7 +361,7 @@ class TestRefusals:
     def test_a_hook_that_does_not_arrive(self, monkeypatch: pytest.MonkeyPatch) -> None:
         model = tiny("bert")
         deaf = lambda *_: Site(model.pooler, "pooler")  # noqa: E731
-        monkeypatch.setattr("wordsway.pretrained.model.find_site", deaf)
+        monkeypatch.setattr("wordsway.models.running.model.find_site", deaf)
         with pytest.raises(ws.InputError, match="hidden state 0"):
             open_model(model, tokenizer())
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import wordsway as ws
-from wordsway.cli import app
+from wordsway.cli.main import app
+from wordsway.maps.attention.random_attention import Attention
 from wordsway.maps.base import RANDOM_SPREAD, TRAINED_SPREAD
-from wordsway.maps.random_attention import Attention
-from wordsway.ranks import rank_name, shared_ranks, tie_sentence
-from wordsway.report import report_html, text_fragment
-from wordsway.report.words import lead_of
-from wordsway.result import from_values
+from wordsway.measures.ranks import rank_name, shared_ranks, tie_sentence
+from wordsway.measures.results import from_values
+from wordsway.report.measurement import lead_of
+from wordsway.report.page import report_html, text_fragment
 
 TEXT = "I love her smile"
 

@@ -88,7 +88,11 @@ class TestContents:
         expected = {f"wordsway/{file.relative_to(package).as_posix()}" for file in files}
         inside = {name for name in names if ".dist-info/" not in name}
         assert inside == expected
-        assert {"wordsway/py.typed", "wordsway/data/sentiment.safetensors", "wordsway/studies/fig3.toml"} <= inside
+        assert {
+            "wordsway/py.typed",
+            "wordsway/models/loading/sentiment.safetensors",
+            "wordsway/studies/built_in/fig3.toml",
+        } <= inside
         licences = {Path(name).name for name in names if ".dist-info/licenses/" in name}
         assert licences == {"LICENSE", "NOTICE"}
         assert max(names.values()) < 1_000_000 and wheel.stat().st_size < 3_000_000

@@ -14,10 +14,10 @@ import torch
 from typer.testing import CliRunner
 
 import wordsway as ws
-from wordsway.cli import app
-from wordsway.report import report_html, text_fragment, word_fragment
+from wordsway.cli.main import app
+from wordsway.report.measurement import lead_of
+from wordsway.report.page import report_html, text_fragment, word_fragment
 from wordsway.report.parts import LEVELS, MOST_ROWS, Grid, Report, level_of
-from wordsway.report.words import lead_of
 
 EVIL = 'Bad <script>alert("x")</script> & <img src=x onerror=alert(1)> film, {{ 7 * 7 }} ---> </template></script>!'
 
@@ -197,7 +197,7 @@ class TestKinds:
 
     def test_a_run_that_is_not_finished(self, run_folder: Path, tmp_path: Path) -> None:
         study = ws.Study("mine", {"map": "rf", "n": [4, 6], "d": 8, "trials": 2})
-        from wordsway.store import Store
+        from wordsway.studies.run.store import Store
 
         with Store.open(tmp_path / "run") as store:
             store.add_plans([study])
@@ -284,8 +284,8 @@ def test_other_results_say_how_they_were_made(tmp_path: Path) -> None:
 
 
 def test_figures_take_the_page_s_colours_and_names_of_their_own() -> None:
-    from wordsway.drawing import new_axes
-    from wordsway.report.pictures import as_svg
+    from wordsway.report.svg import as_svg
+    from wordsway.support.plotting import new_axes
 
     pages = []
     for _ in range(2):

@@ -11,10 +11,9 @@ import pytest
 
 import wordsway as ws
 from browser import Pages, serious
-from wordsway.report import report_html
-from wordsway.report.page import html_of
+from wordsway.report.page import html_of, report_html
 from wordsway.report.parts import Grid, Report
-from wordsway.report.pictures import picture
+from wordsway.report.svg import picture
 
 pytestmark = pytest.mark.slow
 TEXT = "The food was good,\nbut the waiter was <script>alert('x')</script> rude & <b>loud</b>."
@@ -223,8 +222,8 @@ def test_two_thousand_words(page: Pages, tmp_path: Path, result: ws.Sensitivity)
 
 
 def test_ten_thousand_points(page: Pages, tmp_path: Path) -> None:
-    from wordsway.drawing import new_axes
-    from wordsway.figures import draw_flips
+    from wordsway.studies.figures.flip_panel import draw_flips
+    from wordsway.support.plotting import new_axes
 
     rng = random.Random(0)
     rows = [

@@ -18,17 +18,17 @@ import pytest
 from typer.testing import CliRunner
 
 import wordsway as ws
-from wordsway.cells.base import Outcome
-from wordsway.cells.sensitivity import SensitivityCell
-from wordsway.cli import app
-from wordsway.engines import Engine, Processes
-from wordsway.execution import Report
-from wordsway.reproduction import known_studies
-from wordsway.runner import Plan, Silent, make_plan
-from wordsway.store import Store
-from wordsway.study import Job
-from wordsway.study_files import bundled_studies
-from wordsway.tables import read_table
+from wordsway.cli.main import app
+from wordsway.studies.cells.base import Outcome
+from wordsway.studies.cells.sensitivity_cell import SensitivityCell
+from wordsway.studies.reproduce import known_studies
+from wordsway.studies.run.engines import Engine, Processes
+from wordsway.studies.run.runner import Plan, Silent, make_plan
+from wordsway.studies.run.store import Store
+from wordsway.studies.run.tables import read_table
+from wordsway.studies.run.worker import Report
+from wordsway.studies.study import Job
+from wordsway.studies.toml_files import bundled_studies
 
 TINY = {"map": ["rf", "raf"], "n": [4, 8], "d": 16, "trials": 2, "certificate": False}
 # Cells that take about a third of a second each: long enough to be killed in the middle of one.
@@ -330,7 +330,7 @@ def test_bad_engines(options: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(("budget", "together"), [(1.5, False), (3.0, True)])
 def test_no_more_at_once_than_fits(budget: float, together: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two workers, cells that need 0.7 GB and more: with memory for one they run one after the other."""
-    import wordsway.engines as engines
+    from wordsway.studies.run import engines
 
     monkeypatch.setattr(engines, "available_bytes", lambda: int(budget * 1e9))
     running: set[str] = set()
@@ -353,7 +353,7 @@ def test_no_more_at_once_than_fits(budget: float, together: bool, monkeypatch: p
 
 
 def test_a_cell_that_never_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    import wordsway.engines as engines
+    from wordsway.studies.run import engines
 
     monkeypatch.setattr(engines, "available_bytes", lambda: int(1e8))
     found = ws.run(tiny(), engine="inline")

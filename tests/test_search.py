@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 import wordsway as ws
-from wordsway.constraints import Ball, Region, Sphere
 from wordsway.maps.base import FeatureMap, View
-from wordsway.maps.random_features import FeatureView
+from wordsway.maps.features.random_features import FeatureView
 from wordsway.search.ascent import Ascent, Found, maximize, start_points, suited
+from wordsway.search.regions import Ball, Region, Sphere
 
 MAPS = ["rf", "drf", "raf", "relu-raf"]
 

@@ -13,7 +13,7 @@ import torch
 
 import wordsway as ws
 from wordsway.maps.base import moved
-from wordsway.maps.random_features import FeatureNetwork
+from wordsway.maps.features.random_features import FeatureNetwork
 
 MAPS = ["rf", "drf", "raf", "relu-raf"]
 

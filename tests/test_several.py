@@ -6,11 +6,11 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway import theory
-from wordsway.cells.sensitivity import SensitivityCell
-from wordsway.certificates import certify
-from wordsway.constraints import Ball, Balls
+from wordsway.certificates.certify import certify
+from wordsway.maps import theory
 from wordsway.search.ascent import maximize
+from wordsway.search.regions import Ball, Balls
+from wordsway.studies.cells.sensitivity_cell import SensitivityCell
 
 N, D = 8, 12
 

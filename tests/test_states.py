@@ -12,18 +12,18 @@ import torch
 
 import wordsway as ws
 from families import CAUSAL, FAMILIES, tiny, tokenizer
-from wordsway.cells.recipes import cell_of, key_of, recipe_of, revision_of
-from wordsway.cells.states import StatesCell
-from wordsway.constraints import Sphere
-from wordsway.encoders.load import count_tokens, locate
-from wordsway.encoders.reinit import split_name
-from wordsway.figures.states import _exponents
-from wordsway.pretrained.layer_changes import layer_changes
-from wordsway.pretrained.load import open_model
-from wordsway.pretrained.map import PretrainedMap
-from wordsway.study import adapted
-from wordsway.study_files import find_study, load_study
-from wordsway.word_kinds import word_kind
+from wordsway.models.loading.load import open_model
+from wordsway.models.loading.locate import count_tokens, locate
+from wordsway.models.loading.reinit import split_name
+from wordsway.models.moving.layer_changes import layer_changes
+from wordsway.models.moving.map import PretrainedMap
+from wordsway.search.regions import Sphere
+from wordsway.studies.cells.recipes import cell_of, key_of, recipe_of, revision_of
+from wordsway.studies.cells.states_cell import StatesCell
+from wordsway.studies.cells.word_kinds import word_kind
+from wordsway.studies.figures.states_panel import _exponents
+from wordsway.studies.study import adapted
+from wordsway.studies.toml_files import find_study, load_study
 
 TEXT = "The plot is thin, but the two leads are a joy to watch."
 

@@ -16,16 +16,16 @@ from scipy.stats import binomtest
 from typer.testing import CliRunner
 
 import wordsway as ws
-from wordsway.cells.base import Cell
-from wordsway.cells.learning import FlipCell
-from wordsway.cells.recipes import KINDS, RESULT_VERSION, cell_of, key_of, recipe_of
-from wordsway.cells.sensitivity import SensitivityCell
-from wordsway.claims import Claim, judge
-from wordsway.cli import app
-from wordsway.differences import compare_tables
-from wordsway.study import adapted, narrowed
-from wordsway.study_files import PAPER, SCALES, bundled_studies, find_study, load_study
-from wordsway.tables import Table
+from wordsway.cli.main import app
+from wordsway.studies.cells.base import Cell
+from wordsway.studies.cells.flip_cell import FlipCell
+from wordsway.studies.cells.recipes import KINDS, RESULT_VERSION, cell_of, key_of, recipe_of
+from wordsway.studies.cells.sensitivity_cell import SensitivityCell
+from wordsway.studies.claims import Claim, judge
+from wordsway.studies.compare_runs import compare_tables
+from wordsway.studies.run.tables import Table
+from wordsway.studies.study import adapted, narrowed
+from wordsway.studies.toml_files import PAPER, SCALES, bundled_studies, find_study, load_study
 
 GRID = {"map": ["rf", "raf"], "n": [4, 8], "d": 16, "trials": 2}
 

@@ -9,10 +9,10 @@ import torch
 
 import wordsway as ws
 from families import CAUSAL, tiny, tokenizer
-from wordsway.pretrained.candidates import find_candidates
-from wordsway.pretrained.guided import largest
-from wordsway.pretrained.load import open_model
-from wordsway.pretrained.map import PretrainedMap
+from wordsway.models.loading.load import open_model
+from wordsway.models.moving.candidates import find_candidates
+from wordsway.models.moving.map import PretrainedMap
+from wordsway.search.guided import largest
 
 TEXT = "The food was good and the staff kind."
 WORDS = ["bad", "terrible", "fine", "outstanding", "not", "good", "xylophonically", "splendid"]

@@ -5,8 +5,8 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from wordsway.gaussian import Budget
-from wordsway.text_layer import LazyTextLayer
+from wordsway.maps.features.first_layer import LazyTextLayer
+from wordsway.maps.gaussian import Budget
 
 
 def layer(rows: int, n: int, d: int, seed: int = 0) -> LazyTextLayer:

@@ -6,8 +6,8 @@ import statistics
 import pytest
 
 import wordsway as ws
-from wordsway import theory
-from wordsway.estimates import fit_exponent
+from wordsway.maps import theory
+from wordsway.studies.estimates import fit_exponent
 
 
 def mean_sensitivity(name: str, n: int, d: int, trials: int, budget: int | None = None) -> float:

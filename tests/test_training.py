@@ -16,12 +16,12 @@ from torch import Tensor
 
 import wordsway as ws
 from families import FAMILIES, tiny, tokenizer
-from wordsway.cells.small_models import Split, corpus, word_tokenizer
-from wordsway.cells.training import REGIMES, TrainingCell
-from wordsway.figures import draw_study
-from wordsway.pretrained.map import PretrainedMap
-from wordsway.tables import Table
-from wordsway.training.control import OUTPUTS, Batch
+from wordsway.learning.penalty import OUTPUTS, Batch
+from wordsway.models.moving.map import PretrainedMap
+from wordsway.studies.cells.small_models import Split, corpus, word_tokenizer
+from wordsway.studies.cells.training_cell import REGIMES, TrainingCell
+from wordsway.studies.figures.draw import draw_study
+from wordsway.studies.run.tables import Table
 
 TEXTS = ["Cold soup!", "The bakery is good."]
 PROBE: dict[str, Any] = {"random_draws": 2}

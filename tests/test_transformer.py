@@ -9,7 +9,7 @@ from torch import Tensor
 import wordsway as ws
 from test_views import assert_equal_views, token_sets
 from wordsway.maps.base import PlainView
-from wordsway.maps.random_transformer import Transformer
+from wordsway.maps.transformer.random_transformer import Transformer
 
 RECIPES = [
     ws.RandomTransformer(depth=1, heads=2, mlp_ratio=0, norm="none", residual=False),

@@ -9,10 +9,10 @@ from torch import Tensor
 
 import wordsway as ws
 from test_views import assert_equal_views, token_sets
-from wordsway.certificates import certify
+from wordsway.certificates.certify import certify
+from wordsway.maps.attention.random_attention import Attention
+from wordsway.maps.attention.scores import NAMES, PooledScore, find
 from wordsway.maps.base import PlainView
-from wordsway.maps.random_attention import Attention
-from wordsway.maps.scores import NAMES, PooledScore, find
 
 VARIANTS = [
     ws.RandomAttention("relu2"),

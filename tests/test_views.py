@@ -11,7 +11,7 @@ from torch import Tensor
 
 import wordsway as ws
 from wordsway.maps.base import FeatureMap, PlainView, View
-from wordsway.maps.random_features import FeatureNetwork
+from wordsway.maps.features.random_features import FeatureNetwork
 
 TOLERANCE = 1e-10
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wordsway as ws
-from wordsway.encoders.load import load, locate
-from wordsway.encoders.pretrained import PretrainedEncoder
-from wordsway.encoders.words import group_words, split_words
+from wordsway.models.loading.locate import load, locate
+from wordsway.models.running.hidden_states import PretrainedEncoder
+from wordsway.models.running.word_ids import group_words, split_words
 
 AWKWARD = [
     "I don't know; we've seen O'Brien's 3.14 e-mails",
@@ -32,7 +32,7 @@ AWKWARD = [
 
 
 def sample_lines() -> list[str]:
-    content = (files("wordsway") / "data" / "sample.jsonl").read_text(encoding="utf-8")
+    content = (files("wordsway.datasets") / "bundled" / "sample.jsonl").read_text(encoding="utf-8")
     return [json.loads(line)["text"] for line in content.splitlines()]
 
 

@@ -9,107 +9,108 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from wordsway.attentions import AttentionMaps, attention_maps
-    from wordsway.certificates import Certificate, certify
-    from wordsway.comparison import Substitution, substitution
-    from wordsway.curves import Curve, CurvePlan, curve
-    from wordsway.datasets import LabelledTexts, load_texts
-    from wordsway.encoders.base import Encoder
-    from wordsway.encoders.encode import encode
-    from wordsway.encoders.synthetic import SyntheticEncoder
-    from wordsway.encoders.vocabulary import random_words
-    from wordsway.errors import InputError, RankWarning, TextWarning, TooLargeError
-    from wordsway.explanations import explain
-    from wordsway.flips import FlipPlan, Flips, generalize
-    from wordsway.generalization import Flip, Generalization
-    from wordsway.layer_profiles import LayerProfile, layer_profile
+    from wordsway.certificates.base import Certificate
+    from wordsway.certificates.certify import certify
+    from wordsway.datasets.labelled_texts import LabelledTexts, load_texts
+    from wordsway.datasets.minimal_pairs import minimal_pairs
+    from wordsway.datasets.training_sets import labelled_tokens
+    from wordsway.learning.callback import WordSensitivityCallback
+    from wordsway.learning.generalization import Flip, Generalization
+    from wordsway.learning.penalty import embedding_noise, sensitivity_penalty
+    from wordsway.learning.probe import ProbeReport, probe_sensitivity
+    from wordsway.maps.attention.random_attention import RandomAttention
     from wordsway.maps.base import FeatureMap, View
+    from wordsway.maps.features.random_features import RandomFeatures
+    from wordsway.maps.from_callable import FromCallable
     from wordsway.maps.named import named_map
-    from wordsway.maps.own import FromCallable
     from wordsway.maps.own_maps import allow_maps
-    from wordsway.maps.random_attention import RandomAttention
-    from wordsway.maps.random_features import RandomFeatures
-    from wordsway.maps.random_transformer import RandomTransformer
-    from wordsway.pair_texts import minimal_pairs
-    from wordsway.pretrained.map import PretrainedMap
-    from wordsway.prompts import PromptChange, compare_prompts
-    from wordsway.replacements import Substitutions, substitutions
-    from wordsway.report import report_html
-    from wordsway.result import Sensitivity, WordExplanation, load_result
-    from wordsway.runner import run
-    from wordsway.sensitivity import change, word_sensitivity
-    from wordsway.study import Panel, Study
-    from wordsway.study_files import find_study, load_study
-    from wordsway.tables import Table
-    from wordsway.tasks import labelled_tokens
+    from wordsway.maps.transformer.random_transformer import RandomTransformer
+    from wordsway.measures.attention_maps import AttentionMaps, attention_maps
+    from wordsway.measures.best_words import Substitutions, substitutions
+    from wordsway.measures.compare_word import Substitution, substitution
+    from wordsway.measures.explain import explain
+    from wordsway.measures.layer_profile import LayerProfile, layer_profile
+    from wordsway.measures.prompts import PromptChange, compare_prompts
+    from wordsway.measures.results import Sensitivity, WordExplanation, load_result
+    from wordsway.measures.sensitivity import change, word_sensitivity
+    from wordsway.models.encoding.encode import encode
+    from wordsway.models.encoding.synthetic import SyntheticEncoder
+    from wordsway.models.encoding.vocabulary import random_words
+    from wordsway.models.moving.map import PretrainedMap
+    from wordsway.models.running.encoder import Encoder
+    from wordsway.report.page import report_html
+    from wordsway.studies.curve import Curve, CurvePlan, curve
+    from wordsway.studies.generalize import FlipPlan, Flips, generalize
+    from wordsway.studies.run.runner import run
+    from wordsway.studies.run.tables import Table
+    from wordsway.studies.study import Panel, Study
+    from wordsway.studies.toml_files import find_study, load_study
+    from wordsway.support.errors import InputError, RankWarning, TextWarning, TooLargeError
     from wordsway.tokens import Tokens, normalize_rows, synthetic_tokens
-    from wordsway.training.callback import WordSensitivityCallback
-    from wordsway.training.control import embedding_noise, sensitivity_penalty
-    from wordsway.training.probe import ProbeReport, probe_sensitivity
 
 _HOMES = {
-    "AttentionMaps": "attentions",
-    "Certificate": "certificates",
-    "Curve": "curves",
-    "CurvePlan": "curves",
-    "Encoder": "encoders.base",
+    "AttentionMaps": "measures.attention_maps",
+    "Certificate": "certificates.base",
+    "Curve": "studies.curve",
+    "CurvePlan": "studies.curve",
+    "Encoder": "models.running.encoder",
     "FeatureMap": "maps.base",
-    "Flip": "generalization",
-    "FlipPlan": "flips",
-    "Flips": "flips",
-    "Generalization": "generalization",
-    "InputError": "errors",
-    "LabelledTexts": "datasets",
-    "LayerProfile": "layer_profiles",
-    "Panel": "study",
-    "FromCallable": "maps.own",
-    "PretrainedMap": "pretrained.map",
-    "ProbeReport": "training.probe",
-    "PromptChange": "prompts",
-    "RandomAttention": "maps.random_attention",
-    "RandomFeatures": "maps.random_features",
-    "RandomTransformer": "maps.random_transformer",
-    "RankWarning": "errors",
-    "Sensitivity": "result",
-    "Study": "study",
-    "Substitution": "comparison",
-    "Substitutions": "replacements",
-    "SyntheticEncoder": "encoders.synthetic",
-    "Table": "tables",
-    "TextWarning": "errors",
+    "Flip": "learning.generalization",
+    "FlipPlan": "studies.generalize",
+    "Flips": "studies.generalize",
+    "Generalization": "learning.generalization",
+    "InputError": "support.errors",
+    "LabelledTexts": "datasets.labelled_texts",
+    "LayerProfile": "measures.layer_profile",
+    "Panel": "studies.study",
+    "FromCallable": "maps.from_callable",
+    "PretrainedMap": "models.moving.map",
+    "ProbeReport": "learning.probe",
+    "PromptChange": "measures.prompts",
+    "RandomAttention": "maps.attention.random_attention",
+    "RandomFeatures": "maps.features.random_features",
+    "RandomTransformer": "maps.transformer.random_transformer",
+    "RankWarning": "support.errors",
+    "Sensitivity": "measures.results",
+    "Study": "studies.study",
+    "Substitution": "measures.compare_word",
+    "Substitutions": "measures.best_words",
+    "SyntheticEncoder": "models.encoding.synthetic",
+    "Table": "studies.run.tables",
+    "TextWarning": "support.errors",
     "Tokens": "tokens",
-    "TooLargeError": "errors",
+    "TooLargeError": "support.errors",
     "View": "maps.base",
     "allow_maps": "maps.own_maps",
-    "WordExplanation": "result",
-    "WordSensitivityCallback": "training.callback",
-    "attention_maps": "attentions",
-    "certify": "certificates",
-    "change": "sensitivity",
-    "compare_prompts": "prompts",
-    "curve": "curves",
-    "embedding_noise": "training.control",
-    "encode": "encoders.encode",
-    "explain": "explanations",
-    "find_study": "study_files",
-    "generalize": "flips",
-    "labelled_tokens": "tasks",
-    "layer_profile": "layer_profiles",
-    "load_result": "result",
-    "load_study": "study_files",
-    "load_texts": "datasets",
-    "minimal_pairs": "pair_texts",
+    "WordExplanation": "measures.results",
+    "WordSensitivityCallback": "learning.callback",
+    "attention_maps": "measures.attention_maps",
+    "certify": "certificates.certify",
+    "change": "measures.sensitivity",
+    "compare_prompts": "measures.prompts",
+    "curve": "studies.curve",
+    "embedding_noise": "learning.penalty",
+    "encode": "models.encoding.encode",
+    "explain": "measures.explain",
+    "find_study": "studies.toml_files",
+    "generalize": "studies.generalize",
+    "labelled_tokens": "datasets.training_sets",
+    "layer_profile": "measures.layer_profile",
+    "load_result": "measures.results",
+    "load_study": "studies.toml_files",
+    "load_texts": "datasets.labelled_texts",
+    "minimal_pairs": "datasets.minimal_pairs",
     "named_map": "maps.named",
     "normalize_rows": "tokens",
-    "probe_sensitivity": "training.probe",
-    "random_words": "encoders.vocabulary",
-    "report_html": "report",
-    "run": "runner",
-    "sensitivity_penalty": "training.control",
-    "substitution": "comparison",
-    "substitutions": "replacements",
+    "probe_sensitivity": "learning.probe",
+    "random_words": "models.encoding.vocabulary",
+    "report_html": "report.page",
+    "run": "studies.run.runner",
+    "sensitivity_penalty": "learning.penalty",
+    "substitution": "measures.compare_word",
+    "substitutions": "measures.best_words",
     "synthetic_tokens": "tokens",
-    "word_sensitivity": "sensitivity",
+    "word_sensitivity": "measures.sensitivity",
 }
 
 __all__ = [

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.common import Debug, app, one_line_errors
-from wordsway.errors import InputError
+from wordsway.cli.options import Debug, app, one_line_errors
+from wordsway.support.errors import InputError
 
 _NEEDS = ("starlette", "uvicorn")
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from wordsway.errors import InputError
-from wordsway.files import check_target
+from wordsway.support.errors import InputError
+from wordsway.support.files import check_target
 
 GAUSSIAN = ("synthetic", "correlated")
 

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from wordsway.cli.common import Debug, app, one_line_errors
-from wordsway.errors import InputError
-from wordsway.files import check_target
+from wordsway.cli.options import Debug, app, one_line_errors
+from wordsway.support.errors import InputError
+from wordsway.support.files import check_target
 
 
 @app.command()
@@ -37,10 +37,10 @@ def check_page(path: Path | None) -> None:
 
 def write_report(source: Any, out: Path, quiet: bool = False) -> None:
     """Make the page of a result or a path, and say where it is."""
-    from wordsway.files import write_text
-    from wordsway.memory import show_bytes
-    from wordsway.progress import waiting
-    from wordsway.report import report_html
+    from wordsway.report.page import report_html
+    from wordsway.support.files import write_text
+    from wordsway.support.memory import show_bytes
+    from wordsway.support.progress import waiting
 
     check_page(out)
     with waiting("making the report"):

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.errors import InputError
+from wordsway.support.errors import InputError
 from wordsway.tokens import Tokens, check_tokens
 
 Probe = Callable[[Tensor], Tensor]

@@ -10,12 +10,12 @@ from typing import Any, get_type_hints
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.maps.attention.random_attention import RandomAttention
 from wordsway.maps.base import FeatureMap
+from wordsway.maps.features.random_features import RandomFeatures
 from wordsway.maps.own_maps import is_own, own_map
-from wordsway.maps.random_attention import RandomAttention
-from wordsway.maps.random_features import RandomFeatures
-from wordsway.maps.random_transformer import RandomTransformer
+from wordsway.maps.transformer.random_transformer import RandomTransformer
+from wordsway.support.errors import InputError
 
 NAMES = ("rf", "drf", "raf", "relu-raf", "transformer")
 Recipe = RandomAttention | RandomFeatures | RandomTransformer

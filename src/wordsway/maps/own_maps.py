@@ -14,9 +14,9 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from wordsway.errors import InputError, one_line
 from wordsway.maps.base import FeatureMap
-from wordsway.maps.own import as_map
+from wordsway.maps.from_callable import as_map
+from wordsway.support.errors import InputError, one_line
 
 VARIABLE = "WORDSWAY_OWN"
 _SPEC = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway import __version__
-from wordsway.errors import InputError, one_line
+from wordsway.measures.results import Sensitivity
+from wordsway.report.measurement import detail_of, of_measurement, words_of
 from wordsway.report.parts import LEVELS, Report
-from wordsway.report.words import detail_of, of_measurement, words_of
-from wordsway.result import Sensitivity
+from wordsway.support.errors import InputError, one_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -42,7 +42,7 @@ def _report_of(source: Any) -> Report:
 
         return of_path(source)
     if hasattr(source, "to_dict"):
-        from wordsway.report.results import of_values
+        from wordsway.report.model_results import of_values
 
         return of_values(source.to_dict(), "the result")
     raise InputError(f"a report is made of a result, a result's file or a run's folder, not of {type(source).__name__}")

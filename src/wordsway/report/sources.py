@@ -4,13 +4,13 @@ import json
 import os
 from pathlib import Path
 
-from wordsway.errors import InputError
+from wordsway.measures.results import FORMAT, load_result
+from wordsway.report.measurement import of_measurement
+from wordsway.report.model_results import of_values
 from wordsway.report.parts import Report
-from wordsway.report.results import of_values
 from wordsway.report.runs import of_run
-from wordsway.report.words import of_measurement
-from wordsway.result import FORMAT, load_result
-from wordsway.store import has_run
+from wordsway.studies.run.store import has_run
+from wordsway.support.errors import InputError
 
 
 def of_path(path: str | os.PathLike[str]) -> Report:

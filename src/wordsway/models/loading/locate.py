@@ -1,0 +1,300 @@
+"""From a name to a model: the bundled one, a folder, a GGUF file, or an id of the Hugging Face hub.
+
+Weights come from safetensors or GGUF files only, and no code that comes with a model is run. `locate` finds the files
+and says which revision they are without loading anything heavy; `load` makes the encoder.
+"""
+
+import hashlib
+import importlib.util
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from wordsway.models.loading import bundled
+from wordsway.models.loading.installed import HUB_NAMES, SENTIMENT, models_at_hand
+from wordsway.models.loading.reinit import Redraw, draw_weights, keep_embeddings, split_name
+from wordsway.models.running.hidden_states import PretrainedEncoder
+from wordsway.support.errors import InputError, one_line
+from wordsway.support.progress import bars_for_people
+
+EXTRA = "pip install 'wordsway[text]'"
+HUB_SECONDS = 5  # how long to wait for an answer of the hub
+_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
+_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where a model's files are. `revision` changes when they do. With `redraw`, its weights are not those of the
+    files."""
+
+    name: str
+    folder: Path
+    revision: str
+    gguf: str | None = None
+    redraw: Redraw | None = None
+
+
+def locate(name: str | os.PathLike[str]) -> Location:
+    """The files of a model by name, downloading them where the hub must be asked."""
+    require_transformers()
+    text, redraw = split_name(os.fspath(name))
+    if redraw is not None:
+        found = locate(text)
+        if found.gguf:
+            raise InputError(
+                f"{os.fspath(name)!r}: a GGUF file does not say how its architecture is initialised; name a folder "
+                "with config.json and safetensors, or a hub id"
+            )
+        revision = f"{found.revision}+{redraw.kind}@{redraw.seed or 0}"
+        return replace(found, name=os.fspath(name), revision=revision, redraw=redraw)
+    path = Path(text).expanduser()
+    if text == bundled.NAME:
+        return Location(text, bundled.find(), bundled.SHA256[:12])
+    if text in HUB_NAMES:
+        folder = _local_models(text)
+        return _hub(HUB_NAMES[text]) if folder is None else Location(text, folder, _fingerprint(folder))
+    if text == SENTIMENT and not path.is_dir():
+        raise InputError(f"{text!r} is a classifier: use it as --model {text}, or its encoder {bundled.NAME!r}")
+    if path.is_file() and path.suffix == ".gguf":
+        _require_gguf()
+        return Location(text, path.parent, _fingerprint(path), path.name)
+    if path.is_dir():
+        return _folder(text, path)
+    if path.is_file():
+        raise InputError(
+            f"{text!r} is a file, but a model is a folder with safetensors, a .gguf file or a hub id; {advice(text)}"
+        )
+    if not _ID.fullmatch(text) or text.startswith(".") or path.suffix == ".gguf":
+        kind = "file" if path.suffix == ".gguf" else "model folder"
+        raise InputError(f"there is no {kind} {text!r}, and it is no name of a model on the hub either; {advice(text)}")
+    return _hub(text)
+
+
+@lru_cache(maxsize=2)
+def load(location: Location, device: str) -> PretrainedEncoder:
+    """The encoder, checked. Kept in memory, since loading takes longer than most texts."""
+    from wordsway.models.running.checks import check_encoder
+
+    model = read_model(location, "AutoModel", device)
+    return check_encoder(PretrainedEncoder(model, read_tokenizer(location), location.name, location.revision))
+
+
+def read_model(location: Location, kind: str, device: str) -> Any:
+    """A model from its files by one of the library's `Auto` classes: float32, in eval mode, its weights frozen."""
+    import torch
+    import transformers
+
+    if location.redraw is not None:
+        return _redrawn(location, location.redraw, kind, device)
+    with _quiet():
+        try:
+            model, report = getattr(transformers, kind).from_pretrained(
+                location.folder,
+                dtype=torch.float32,
+                use_safetensors=None if location.gguf else True,
+                output_loading_info=True,
+                **_options(location),
+            )
+        except Exception as error:  # damaged files raise many kinds of errors
+            raise InputError(f"cannot load {location.name!r}: {one_line(error)}; {_again(location)}") from error
+    # A pooler on top is not part of any hidden state; everything else must come from the file.
+    unused = "pooler" if kind == "AutoModel" else None
+    missing = sorted(key for key in report["missing_keys"] if unused is None or unused not in key)
+    if missing or report["mismatched_keys"]:
+        lacking = f"lacks weights of its own architecture, such as {(missing or ['?'])[0]!r}"
+        raise InputError(f"{location.name!r} {lacking}; {_again(location)}")
+    return model.eval().requires_grad_(False).to(device)
+
+
+def _redrawn(location: Location, redraw: Redraw, kind: str, device: str) -> Any:
+    import transformers
+
+    with _quiet():
+        try:
+            model = draw_weights(getattr(transformers, kind), _config(location), redraw)
+        except Exception as error:
+            raise InputError(f"cannot draw weights for {location.name!r}: {one_line(error)}") from error
+    if redraw.kind == "reinit-layers":
+        keep_embeddings(model, read_model(replace(location, redraw=None), kind, "cpu"))
+    return model.requires_grad_(False).to(device)
+
+
+def architecture(location: Location) -> str:
+    """The class that the model's files were saved from, as far as they say."""
+    if location.gguf:
+        return "ForCausalLM"  # what GGUF files hold
+    return next(iter(getattr(_config(location), "architectures", None) or [""]))
+
+
+def width(location: Location) -> int:
+    """How many coordinates a hidden state has."""
+    return int(_config(location).hidden_size)
+
+
+def size(location: Location) -> tuple[int, int, int]:
+    """Coordinates, layers and heads; BERT-Base's where the configuration calls them by names of its own."""
+    names = (("hidden_size", 768), ("num_hidden_layers", 12), ("num_attention_heads", 12))
+    found = (getattr(_config(location), name, None) or usual for name, usual in names)
+    d, layers, heads = (int(value) for value in found)
+    return d, layers, heads
+
+
+@lru_cache(maxsize=4)
+def _config(location: Location) -> Any:
+    from transformers import AutoConfig
+
+    with _quiet():
+        try:
+            return AutoConfig.from_pretrained(location.folder, **_options(location))
+        except Exception as error:
+            why = f"cannot read the configuration of {location.name!r}: {one_line(error)}"
+            raise InputError(f"{why}; {_again(location)}") from error
+
+
+def count_tokens(texts: Sequence[str], name: str | os.PathLike[str]) -> list[int]:
+    """How many tokens each text has, special ones included, by the tokenizer alone."""
+    tokenizer = read_tokenizer(locate(name))
+    return [len(ids) for ids in tokenizer(list(texts), split_special_tokens=True, verbose=False)["input_ids"]]
+
+
+@lru_cache(maxsize=2)
+def read_tokenizer(location: Location) -> Any:
+    """The tokenizer of a model's files, kept in memory."""
+    from transformers import AutoTokenizer
+
+    with _quiet():
+        try:
+            return AutoTokenizer.from_pretrained(location.folder, use_fast=True, **_options(location))
+        except Exception as error:  # damaged files raise many kinds of errors
+            why = f"cannot load the tokenizer of {location.name!r}: {one_line(error)}"
+            raise InputError(f"{why}; {_again(location)}") from error
+
+
+def _options(location: Location) -> dict[str, Any]:
+    files = {"gguf_file": location.gguf} if location.gguf else {}
+    return {"local_files_only": True, "trust_remote_code": False, **files}
+
+
+def advice(name: str) -> str:
+    """What to do where there is no model of a name: perhaps another one was meant."""
+    known = list(dict.fromkeys([bundled.NAME, SENTIMENT, *HUB_NAMES, *(model.name for model in models_at_hand())]))
+    near = get_close_matches(name, known, 1)
+    meant = f"did you mean {near[0]!r}? Else " if near and near[0] != name else ""
+    return f"{meant}use a folder, or the bundled {bundled.NAME!r}; wordsway doctor lists all that are at hand"
+
+
+def _again(location: Location) -> str:
+    """What to do about files that cannot be loaded."""
+    if location.gguf:
+        return "download the file again, or use safetensors"
+    return "is it whole? Download it again, or write it with save_pretrained of the model and of its tokenizer"
+
+
+def require_transformers() -> None:
+    """A clear word where the core is installed alone."""
+    if importlib.util.find_spec("transformers") is None:
+        raise InputError(f"encoding text needs the transformers library; install the extra: {EXTRA}")
+
+
+def _require_gguf() -> None:
+    if any(importlib.util.find_spec(name) is None for name in ("gguf", "accelerate")):
+        raise InputError("GGUF files need gguf and accelerate; install the extra: pip install 'wordsway[gguf]'")
+
+
+def _folder(name: str, folder: Path) -> Location:
+    weights = sorted(file.name for file in folder.iterdir() if file.suffix in (".safetensors", ".gguf"))
+    if (folder / "config.json").is_file() and any(file.endswith(".safetensors") for file in weights):
+        return Location(name, folder, _fingerprint(folder))
+    gguf = [file for file in weights if file.endswith(".gguf")]
+    if len(gguf) == 1:
+        _require_gguf()
+        return Location(name, folder, _fingerprint(folder / gguf[0]), gguf[0])
+    if gguf:
+        raise InputError(f"{name!r} has several GGUF files: name one of them, such as {str(Path(name) / gguf[0])!r}")
+    if list(folder.glob("*.bin")) or list(folder.glob("*.pt*")):
+        raise InputError(
+            f"{name!r} has pickled weights only, which are not loaded because a pickle can run code; "
+            "save it again with model.save_pretrained(folder), which writes safetensors"
+        )
+    raise InputError(f"{name!r} is no model folder: it needs config.json and a .safetensors file, or one .gguf file")
+
+
+def _hub(name: str) -> Location:
+    """A snapshot of the hub's repository: from the local cache, else downloaded if the hub answers soon."""
+    from huggingface_hub import HfApi, constants, errors, snapshot_download, try_to_load_from_cache
+
+    # By the branch's name, not its commit, or else the cache could not be found by name when offline.
+    ask = {"repo_id": name, "allow_patterns": _FILES, "ignore_patterns": ["*/*"]}
+    try:
+        return _snapshot(name, Path(snapshot_download(**ask, local_files_only=True)))
+    except (errors.LocalEntryNotFoundError, errors.HFValidationError):
+        pass
+    try:
+        if constants.HF_HUB_OFFLINE:
+            raise ConnectionError("HF_HUB_OFFLINE is set; unset it to download")
+        info = HfApi().model_info(name, timeout=HUB_SECONDS)
+    except errors.GatedRepoError:
+        raise InputError(f"{name!r} is gated: accept its terms on the hub, then run `hf auth login`") from None
+    except (errors.RepositoryNotFoundError, errors.HFValidationError):
+        raise InputError(
+            f"there is no model {name!r} on the hub (or it is private), nor a folder here; {advice(name)}"
+        ) from None
+    except Exception as error:  # the client's many network errors have no public class in common
+        # Other programs keep only the files that they need; these may be enough.
+        config = try_to_load_from_cache(name, "config.json")
+        if isinstance(config, str) and list(Path(config).parent.glob("*.safetensors")):
+            return _snapshot(name, Path(config).parent)
+        raise InputError(
+            f"{name!r} is not in the local cache, and the hub cannot be reached ({one_line(error)}); {advice(name)}"
+        ) from error
+    if not any(file.rfilename.endswith(".safetensors") for file in info.siblings or []):
+        raise InputError(f"{name!r} has no safetensors weights on the hub; pickled weights are not loaded")
+    try:
+        with bars_for_people():
+            return _snapshot(name, Path(snapshot_download(**ask)))
+    except Exception as error:
+        raise InputError(f"downloading {name!r} failed ({one_line(error)}); run again to go on") from error
+
+
+def _snapshot(name: str, folder: Path) -> Location:
+    return Location(name, folder, folder.name)  # the client names a snapshot's folder by its commit
+
+
+def _local_models(name: str) -> Path | None:
+    """A folder of that name where WORDSWAY_MODELS says; the model may be one folder further down."""
+    home = os.environ.get("WORDSWAY_MODELS")
+    place = Path(home).expanduser() / name if home else None
+    if place is None or not place.is_dir():
+        return None
+    return next((folder for folder in (place, *sorted(place.iterdir())) if (folder / "config.json").is_file()), None)
+
+
+def _fingerprint(place: Path) -> str:
+    """Changes when a file's name, size or time does."""
+    files = [place] if place.is_file() else sorted(file for file in place.iterdir() if file.is_file())
+    seen = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    return hashlib.sha256(repr((str(place.resolve()), seen)).encode()).hexdigest()[:12]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the library's load reports, as what matters of them is checked, and without bars where nobody looks."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with bars_for_people():
+            yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
