@@ -138,7 +138,7 @@ def test_nothing_heavy_is_loaded_for_help() -> None:
 def test_every_public_name_is_there() -> None:
     for name in ws.__all__:
         assert getattr(ws, name) is not None
-    assert set(ws.__all__) == set(ws._HOMES)
+    assert dir(ws) == sorted(ws.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = ws.nothing  # pyright: ignore[reportAttributeAccessIssue]
 
