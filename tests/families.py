@@ -4,7 +4,8 @@ from typing import Any
 
 import torch
 
-from wordsway.models.loading.locate import locate, read_tokenizer
+from wordsway.models.loading.load import read_tokenizer
+from wordsway.models.loading.locate import locate
 
 SITES = {  # the module whose output is hidden state 0
     "bert": "embeddings",

@@ -16,7 +16,7 @@ import wordsway as ws
 from hub import hub
 from wordsway.datasets.labelled_texts import SAMPLE_LONGEST
 from wordsway.measures.compare_word import changed_word
-from wordsway.models.loading.locate import count_tokens
+from wordsway.models.loading.load import count_tokens
 
 ROWS = [{"text": f'text, number {k}\nwith a "quote" and 你好', "label": k % 2} for k in range(10)]
 

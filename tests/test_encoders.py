@@ -11,7 +11,8 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.models.loading.locate import load, locate
+from wordsway.models.loading.load import load_encoder
+from wordsway.models.loading.locate import locate
 from wordsway.models.running.checks import check_encoder
 from wordsway.models.running.encoder import crop
 from wordsway.models.running.hidden_states import PretrainedEncoder
@@ -21,7 +22,7 @@ TEXTS = ["I love her smile", "The waiter was uncharacteristically rude, and the 
 
 @pytest.fixture(scope="module")
 def minilm() -> PretrainedEncoder:
-    return load(locate("minilm"), "cpu")
+    return load_encoder(locate("minilm"), "cpu")
 
 
 def fresh(encoder: PretrainedEncoder) -> tuple[Any, Any]:
@@ -144,7 +145,7 @@ class TestMinilm:
 class TestSmollm2:
     @pytest.mark.slow
     def test_every_hidden_state_is_the_models(self, smollm2: str) -> None:
-        encoder = load(locate(smollm2), "cpu")
+        encoder = load_encoder(locate(smollm2), "cpu")
         check_every_layer(encoder, smollm2, [0, 1, 15, 29, 30])
         check_batches(encoder, smollm2, [0, 30])
         assert encoder.layers == 30 and encoder.limit == 8192
@@ -169,7 +170,7 @@ class TestSmollm2:
 
 @pytest.mark.slow
 def test_mpnet(mpnet: str) -> None:
-    encoder = load(locate(mpnet), "cpu")
+    encoder = load_encoder(locate(mpnet), "cpu")
     check_every_layer(encoder, mpnet, [0, 1, 12])
     check_batches(encoder, mpnet, [0, 12])
     assert encoder.limit == 512 and ws.encode(TEXTS[0], mpnet).X.shape == (6, 768)
@@ -178,7 +179,7 @@ def test_mpnet(mpnet: str) -> None:
 
 @pytest.mark.slow
 def test_tinyllama(tinyllama: str) -> None:
-    encoder = load(locate(tinyllama), "cpu")
+    encoder = load_encoder(locate(tinyllama), "cpu")
     check_every_layer(encoder, tinyllama, [0, 1, 22])
     tokens = ws.encode("I love her uncharacteristically big smile, 你好!", tinyllama)
     assert tokens.words[:6] == ("I", "love", "her", "uncharacteristically", "big", "smile")
@@ -208,7 +209,7 @@ class TestLiveModels:
         model, tokenizer = fresh(minilm)
         first = ws.encode(TEXTS, model, tokenizer=tokenizer, layer=2)
         with monkeypatch.context() as patch:
-            patch.setattr("wordsway.models.running.checks.check_encoder", lambda _: pytest.fail("checked again"))
+            patch.setattr("wordsway.models.loading.load.check_encoder", lambda _: pytest.fail("checked again"))
             again = ws.encode(TEXTS, model, tokenizer=tokenizer, layer=2)
         assert all(torch.equal(a.X, b.X) for a, b in zip(first, again, strict=True))
         gone = weakref.ref(model)

@@ -14,7 +14,8 @@ import torch
 import wordsway as ws
 from hub import hub
 from wordsway.models.loading import bundled
-from wordsway.models.loading.locate import count_tokens, locate
+from wordsway.models.loading.load import count_tokens
+from wordsway.models.loading.locate import locate
 
 
 @pytest.fixture
@@ -169,7 +170,7 @@ class TestHub:
     def test_quick_clear_answers(
         self, tmp_path: Path, environment: dict[str, str], status: int | None, message: str
     ) -> None:
-        code = "import time, wordsway as ws\nfrom wordsway.encoders.load import locate\nt = time.time()\n"
+        code = "import time, wordsway as ws\nfrom wordsway.models.loading.locate import locate\nt = time.time()\n"
         code += "try: locate('acme/none')\nexcept ws.InputError as error: print(error)\nprint(time.time() - t)"
         with hub({}, status) as (url, _):
             done = python(code, **{"HF_ENDPOINT": url, "HF_HOME": str(tmp_path), **environment})

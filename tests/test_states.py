@@ -12,8 +12,8 @@ import torch
 
 import wordsway as ws
 from families import CAUSAL, FAMILIES, tiny, tokenizer
-from wordsway.models.loading.load import open_model
-from wordsway.models.loading.locate import count_tokens, locate
+from wordsway.models.loading.load import count_tokens, open_model
+from wordsway.models.loading.locate import locate
 from wordsway.models.loading.reinit import split_name
 from wordsway.models.moving.layer_changes import layer_changes
 from wordsway.models.moving.map import PretrainedMap

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wordsway as ws
-from wordsway.models.loading.locate import load, locate
+from wordsway.models.loading.load import load_encoder
+from wordsway.models.loading.locate import locate
 from wordsway.models.running.hidden_states import PretrainedEncoder
 from wordsway.models.running.word_ids import group_words, split_words
 
@@ -78,9 +79,9 @@ def small_llama(tokenizer: Any) -> PretrainedEncoder:
 @pytest.fixture(scope="module", params=["minilm", "unigram", "bpe-whole", "smollm2"])
 def encoder(request: pytest.FixtureRequest) -> PretrainedEncoder:
     if request.param == "minilm":
-        return load(locate("minilm"), "cpu")
+        return load_encoder(locate("minilm"), "cpu")
     if request.param == "smollm2":
-        return load(locate(request.getfixturevalue("smollm2")), "cpu")
+        return load_encoder(locate(request.getfixturevalue("smollm2")), "cpu")
     return small_llama(trained(request.param))
 
 
@@ -153,7 +154,7 @@ def test_split_words() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.text(min_size=1, max_size=60))
 def test_any_text_at_all(text: str) -> None:
-    encoder = load(locate("minilm"), "cpu")
+    encoder = load_encoder(locate("minilm"), "cpu")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ws.TextWarning)

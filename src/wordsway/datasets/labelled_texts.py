@@ -181,7 +181,7 @@ class _Lengths:
         """For each text why it is left out, or None."""
         if not texts or (self.least <= 1 and self.below == math.inf):
             return [None] * len(texts)
-        from wordsway.models.loading.locate import count_tokens
+        from wordsway.models.loading.load import count_tokens
 
         counts = count_tokens(texts, self.encoder)
         return ["too long" if n >= self.below else "too short" if n < self.least else None for n in counts]

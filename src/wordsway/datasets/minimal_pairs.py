@@ -125,12 +125,13 @@ def shortest(encoder: str) -> int:
 def given_pairs(data: str, n: int, encoder: str) -> list[tuple[str, str, int]]:
     """(negative text, positive text, places where they differ) of a source that has pairs, where both have at least n
     tokens and the first n of them are not all the same."""
-    from wordsway.models.loading.locate import load, locate
+    from wordsway.models.loading.load import load_encoder
+    from wordsway.models.loading.locate import locate
 
     column = None if data == "sample" else _PAIR_COLUMNS
     found = load_texts(data, shorter_than=None, at_least=n, balance=False, encoder=encoder, pair_column=column)
     pairs = found.pairs()
-    pieces = load(locate(encoder), "cpu").tokenize([found.texts[k] for pair in pairs for k in pair], n)
+    pieces = load_encoder(locate(encoder), "cpu").tokenize([found.texts[k] for pair in pairs for k in pair], n)
     kept = []
     for k, (a, b) in enumerate(pairs):
         moved = sum(x != y for x, y in zip(pieces[2 * k].ids, pieces[2 * k + 1].ids, strict=True))
@@ -147,7 +148,7 @@ def _content() -> dict[str, Any]:
 @lru_cache(maxsize=4)
 def _lengths(encoder: str) -> dict[str, int]:
     """Tokens of everything between two spaces; under "" the special tokens of a text."""
-    from wordsway.models.loading.locate import count_tokens
+    from wordsway.models.loading.load import count_tokens
 
     content = _content()
     listed = [*content["fillers"], *content["frames"], *content["subjects"], *content["good"], *content["bad"], "so."]

@@ -304,7 +304,8 @@ def narrowed(study: Study) -> tuple[Study, list[str]]:
 
 def _coordinates(panel: Panel) -> int | None:
     """How many coordinates the one encoder of a panel has; None where there is none, or no bound."""
-    from wordsway.models.loading.locate import locate, width
+    from wordsway.models.loading.load import width
+    from wordsway.models.loading.locate import locate
 
     encoder = panel.values.get("encoder", SYNTHETIC)
     if panel.skip is not None or not isinstance(encoder, str) or encoder == SYNTHETIC:

@@ -5,22 +5,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
-from weakref import WeakKeyDictionary
 
 import torch
 
 from wordsway.models.encoding.cache import EmbeddingCache
 from wordsway.models.encoding.synthetic import FunctionEncoder, SyntheticEncoder
+from wordsway.models.loading.load import live_encoder, load_encoder
+from wordsway.models.loading.locate import locate
 from wordsway.models.running.encoder import Encoder, check_text, warn_of
-from wordsway.models.running.hidden_states import PretrainedEncoder
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.progress import shown_progress
 from wordsway.tokens import Tokens, check_size, normalize_rows
 
 _SYNTHETIC = {"synthetic": SyntheticEncoder(), "correlated": SyntheticEncoder(correlation=0.5)}
-# What the check of a live model found, for a tokenizer and its padding; the model itself must not be kept alive by it.
-_checked: WeakKeyDictionary[Any, tuple[tuple[int, str], tuple[int | None, bool]]] = WeakKeyDictionary()
 
 
 @overload
@@ -147,11 +145,9 @@ def _resolve(encoder: Any, tokenizer: Any, device: torch.device) -> tuple[Callab
     if isinstance(encoder, str | os.PathLike):
         if tokenizer is not None:
             raise InputError("tokenizer= belongs to a live model; one that is given by name brings its own")
-        from wordsway.models.loading.locate import load, locate
-
         location = locate(encoder)
         recipe = {"encoder": location.name, "revision": location.revision, "device": device.type}
-        return lambda: load(location, str(device)), recipe
+        return lambda: load_encoder(location, str(device)), recipe
     if hasattr(encoder, "base_model") and hasattr(encoder, "config"):
         return lambda: live_encoder(encoder, tokenizer), None
     if isinstance(encoder, torch.nn.Module):
@@ -163,23 +159,6 @@ def _resolve(encoder: Any, tokenizer: Any, device: torch.device) -> tuple[Callab
             raise InputError("tokenizer= belongs to a live model, not to a function of a text")
         return lambda: FunctionEncoder(encoder), None
     raise InputError(f"encoder must be a name, a folder, a model with its tokenizer or a function, got {encoder!r}")
-
-
-def live_encoder(model: Any, tokenizer: Any) -> PretrainedEncoder:
-    """A live model as an encoder, checked when it is first seen."""
-    from wordsway.models.running.checks import check_encoder
-
-    if tokenizer is None:
-        raise InputError("a live model needs its tokenizer: give tokenizer= too")
-    encoder = PretrainedEncoder(model, tokenizer)
-    key, (known, found) = (id(tokenizer), tokenizer.padding_side), _checked.get(model, (None, (None, False)))
-    if known == key:
-        encoder.first_position, stops_early = found
-        encoder.blocks = encoder.blocks if stops_early else None
-    else:
-        check_encoder(encoder)
-        _checked[model] = (key, (encoder.first_position, encoder.blocks is not None))
-    return encoder
 
 
 def _prepare(tokens: Tokens, normalize: bool) -> Tokens:

@@ -1,25 +1,19 @@
-"""From a name to a model: the bundled one, a folder, a GGUF file, or an id of the Hugging Face hub.
+"""From a name to a model's files: the bundled one, a folder, a GGUF file, or an id of the Hugging Face hub.
 
-Weights come from safetensors or GGUF files only, and no code that comes with a model is run. `locate` finds the files
-and says which revision they are without loading anything heavy; `load` makes the encoder.
+`locate` says where the files are and which revision they are, without loading anything heavy.
 """
 
 import hashlib
 import importlib.util
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from wordsway.models.loading import bundled
 from wordsway.models.loading.installed import HUB_NAMES, SENTIMENT, models_at_hand
-from wordsway.models.loading.reinit import Redraw, draw_weights, keep_embeddings, split_name
-from wordsway.models.running.hidden_states import PretrainedEncoder
+from wordsway.models.loading.reinit import Redraw, split_name
 from wordsway.support.errors import InputError, one_line
 from wordsway.support.progress import bars_for_people
 
@@ -77,124 +71,12 @@ def locate(name: str | os.PathLike[str]) -> Location:
     return _hub(text)
 
 
-@lru_cache(maxsize=2)
-def load(location: Location, device: str) -> PretrainedEncoder:
-    """The encoder, checked. Kept in memory, since loading takes longer than most texts."""
-    from wordsway.models.running.checks import check_encoder
-
-    model = read_model(location, "AutoModel", device)
-    return check_encoder(PretrainedEncoder(model, read_tokenizer(location), location.name, location.revision))
-
-
-def read_model(location: Location, kind: str, device: str) -> Any:
-    """A model from its files by one of the library's `Auto` classes: float32, in eval mode, its weights frozen."""
-    import torch
-    import transformers
-
-    if location.redraw is not None:
-        return _redrawn(location, location.redraw, kind, device)
-    with _quiet():
-        try:
-            model, report = getattr(transformers, kind).from_pretrained(
-                location.folder,
-                dtype=torch.float32,
-                use_safetensors=None if location.gguf else True,
-                output_loading_info=True,
-                **_options(location),
-            )
-        except Exception as error:  # damaged files raise many kinds of errors
-            raise InputError(f"cannot load {location.name!r}: {one_line(error)}; {_again(location)}") from error
-    # A pooler on top is not part of any hidden state; everything else must come from the file.
-    unused = "pooler" if kind == "AutoModel" else None
-    missing = sorted(key for key in report["missing_keys"] if unused is None or unused not in key)
-    if missing or report["mismatched_keys"]:
-        lacking = f"lacks weights of its own architecture, such as {(missing or ['?'])[0]!r}"
-        raise InputError(f"{location.name!r} {lacking}; {_again(location)}")
-    return model.eval().requires_grad_(False).to(device)
-
-
-def _redrawn(location: Location, redraw: Redraw, kind: str, device: str) -> Any:
-    import transformers
-
-    with _quiet():
-        try:
-            model = draw_weights(getattr(transformers, kind), _config(location), redraw)
-        except Exception as error:
-            raise InputError(f"cannot draw weights for {location.name!r}: {one_line(error)}") from error
-    if redraw.kind == "reinit-layers":
-        keep_embeddings(model, read_model(replace(location, redraw=None), kind, "cpu"))
-    return model.requires_grad_(False).to(device)
-
-
-def architecture(location: Location) -> str:
-    """The class that the model's files were saved from, as far as they say."""
-    if location.gguf:
-        return "ForCausalLM"  # what GGUF files hold
-    return next(iter(getattr(_config(location), "architectures", None) or [""]))
-
-
-def width(location: Location) -> int:
-    """How many coordinates a hidden state has."""
-    return int(_config(location).hidden_size)
-
-
-def size(location: Location) -> tuple[int, int, int]:
-    """Coordinates, layers and heads; BERT-Base's where the configuration calls them by names of its own."""
-    names = (("hidden_size", 768), ("num_hidden_layers", 12), ("num_attention_heads", 12))
-    found = (getattr(_config(location), name, None) or usual for name, usual in names)
-    d, layers, heads = (int(value) for value in found)
-    return d, layers, heads
-
-
-@lru_cache(maxsize=4)
-def _config(location: Location) -> Any:
-    from transformers import AutoConfig
-
-    with _quiet():
-        try:
-            return AutoConfig.from_pretrained(location.folder, **_options(location))
-        except Exception as error:
-            why = f"cannot read the configuration of {location.name!r}: {one_line(error)}"
-            raise InputError(f"{why}; {_again(location)}") from error
-
-
-def count_tokens(texts: Sequence[str], name: str | os.PathLike[str]) -> list[int]:
-    """How many tokens each text has, special ones included, by the tokenizer alone."""
-    tokenizer = read_tokenizer(locate(name))
-    return [len(ids) for ids in tokenizer(list(texts), split_special_tokens=True, verbose=False)["input_ids"]]
-
-
-@lru_cache(maxsize=2)
-def read_tokenizer(location: Location) -> Any:
-    """The tokenizer of a model's files, kept in memory."""
-    from transformers import AutoTokenizer
-
-    with _quiet():
-        try:
-            return AutoTokenizer.from_pretrained(location.folder, use_fast=True, **_options(location))
-        except Exception as error:  # damaged files raise many kinds of errors
-            why = f"cannot load the tokenizer of {location.name!r}: {one_line(error)}"
-            raise InputError(f"{why}; {_again(location)}") from error
-
-
-def _options(location: Location) -> dict[str, Any]:
-    files = {"gguf_file": location.gguf} if location.gguf else {}
-    return {"local_files_only": True, "trust_remote_code": False, **files}
-
-
 def advice(name: str) -> str:
     """What to do where there is no model of a name: perhaps another one was meant."""
     known = list(dict.fromkeys([bundled.NAME, SENTIMENT, *HUB_NAMES, *(model.name for model in models_at_hand())]))
     near = get_close_matches(name, known, 1)
     meant = f"did you mean {near[0]!r}? Else " if near and near[0] != name else ""
     return f"{meant}use a folder, or the bundled {bundled.NAME!r}; wordsway doctor lists all that are at hand"
-
-
-def _again(location: Location) -> str:
-    """What to do about files that cannot be loaded."""
-    if location.gguf:
-        return "download the file again, or use safetensors"
-    return "is it whole? Download it again, or write it with save_pretrained of the model and of its tokenizer"
 
 
 def require_transformers() -> None:
@@ -281,20 +163,3 @@ def _fingerprint(place: Path) -> str:
     files = [place] if place.is_file() else sorted(file for file in place.iterdir() if file.is_file())
     seen = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     return hashlib.sha256(repr((str(place.resolve()), seen)).encode()).hexdigest()[:12]
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the library's load reports, as what matters of them is checked, and without bars where nobody looks."""
-    from transformers.utils import logging
-
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        with bars_for_people():
-            yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()

@@ -202,9 +202,10 @@ def _features(cell: PairsCell, texts: list[str]) -> Float[Tensor, "b k"]:
 def _encoded(cell: PairsCell, texts: list[str], last: bool) -> list[Tokens]:
     """Exactly n tokens of each text: the embedding layer's rows of norm sqrt(d), or the last hidden states as they
     are."""
-    from wordsway.models.loading.locate import load, locate
+    from wordsway.models.loading.load import load_encoder
+    from wordsway.models.loading.locate import locate
 
-    layer = load(locate(cell.encoder), "cpu").layers if last else 0
+    layer = load_encoder(locate(cell.encoder), "cpu").layers if last else 0
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "kept only|cropped", TextWarning)  # texts are made to be cropped at n
         found = encode(texts, cell.encoder, layer=layer, normalize=not last, max_tokens=cell.n, cache=False)

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from wordsway.datasets.labelled_texts import ShortageError, load_texts
-from wordsway.models.loading.load import open_model
-from wordsway.models.loading.locate import locate, size
+from wordsway.models.loading.load import open_model, size
+from wordsway.models.loading.locate import locate
 from wordsway.models.loading.reinit import Redraw, split_name
 from wordsway.models.moving.layer_changes import evaluations_of, layer_changes
 from wordsway.models.moving.map import PretrainedMap
