@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from docs_blocks import ROOT, TOLERANCE, Block, all_blocks, differences, inline_commands, words_of
 from searched import Searched
 from wordsway.cli.main import app
-from wordsway.maps.own_maps import VARIABLE
+from wordsway.maps.named import VARIABLE
 from wordsway.support.errors import TextWarning
 
 BLOCKS = all_blocks()
@@ -202,13 +202,13 @@ def check_command(line: str) -> None:
 
 @pytest.mark.parametrize(("block", "line"), [pytest.param(b, c, id=f"{b.name}:{c}") for b, c in COMMANDS])
 def test_command_is_one(block: Block, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wordsway.maps.own_maps.allow_maps", lambda *modules: None)
+    monkeypatch.setattr("wordsway.maps.named.allow_maps", lambda *modules: None)
     check_command(line)
 
 
 @pytest.mark.parametrize(("name", "line"), [pytest.param(*found, id=": ".join(found)) for found in inline_commands()])
 def test_command_in_running_text(name: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wordsway.maps.own_maps.allow_maps", lambda *modules: None)
+    monkeypatch.setattr("wordsway.maps.named.allow_maps", lambda *modules: None)
     if len(words := line.removesuffix(" ...").split()) > 2:
         check_command(" ".join(words))
     else:  # a command is spoken of

@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 import wordsway as ws
 from wordsway.cli.main import app
 from wordsway.maps.from_callable import FromCallable
-from wordsway.maps.named import named_recipe, split_names
-from wordsway.maps.own_maps import VARIABLE
+from wordsway.maps.named import VARIABLE, named_recipe, split_names
 from wordsway.studies.curve import CurvePlan
 
 MODULE = """

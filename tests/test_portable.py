@@ -16,7 +16,7 @@ pytestmark = [
 # Fails for two threads, as a test that depends on their number would.
 TEST = """
 import os, torch
-from wordsway.pretrained.precision import half_is_faster
+from wordsway.models.running.precision import half_is_faster
 
 def test_settings():
     assert torch.backends.cpu.get_cpu_capability() == "DEFAULT"

@@ -431,7 +431,7 @@ class TestRealModels:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::wordsway.errors.TextWarning")
+@pytest.mark.filterwarnings("ignore::wordsway.support.errors.TextWarning")
 def test_ten_reviews_searched_above_attracting_above_noise(reviews: tuple[str, ...]) -> None:
     found = [ws.layer_profile("minilm", text, 42, max_tokens=128, budget="quick") for text in reviews]
     assert len(found) == 10

@@ -388,7 +388,7 @@ def test_a_cell_that_kills_its_process_is_the_only_one_that_fails(tmp_path: Path
     script.write_text(
         "import os, sys\n"
         "import wordsway as ws\n"
-        "from wordsway.cells.sensitivity import SensitivityCell\n"
+        "from wordsway.studies.cells.sensitivity_cell import SensitivityCell\n"
         "measure = SensitivityCell.measure\n"
         "SensitivityCell.measure = lambda cell: os._exit(1) if cell.n == 8 and cell.trial == 1 else measure(cell)\n"
         "if __name__ == '__main__':\n"

@@ -18,8 +18,8 @@ from .maps.base import FeatureMap as FeatureMap
 from .maps.base import View as View
 from .maps.features.random_features import RandomFeatures as RandomFeatures
 from .maps.from_callable import FromCallable as FromCallable
+from .maps.named import allow_maps as allow_maps
 from .maps.named import named_map as named_map
-from .maps.own_maps import allow_maps as allow_maps
 from .maps.transformer.random_transformer import RandomTransformer as RandomTransformer
 from .measures.attention_maps import AttentionMaps as AttentionMaps
 from .measures.attention_maps import attention_maps as attention_maps
@@ -63,4 +63,5 @@ from .tokens import Tokens as Tokens
 from .tokens import normalize_rows as normalize_rows
 from .tokens import synthetic_tokens as synthetic_tokens
 
+__all__: list[str]
 __version__: str

@@ -29,7 +29,7 @@ app = typer.Typer(
 def _allow(modules: list[str] | None) -> list[str] | None:
     """Maps of one's own are code, which only the command line may ask for."""
     if modules:
-        from wordsway.maps.own_maps import allow_maps
+        from wordsway.maps.named import allow_maps
 
         with one_line_errors(debug=False):
             allow_maps(*modules)

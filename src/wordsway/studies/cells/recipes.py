@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from wordsway.datasets.labelled_texts import check_source
 from wordsway.datasets.minimal_pairs import GENERATED
-from wordsway.maps.own_maps import is_own, revision_of_map
+from wordsway.maps.named import is_own, revision_of_map
 from wordsway.models.loading import sentiment
 from wordsway.models.loading.locate import locate
 from wordsway.studies.cells.base import Cell

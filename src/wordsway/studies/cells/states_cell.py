@@ -1,6 +1,7 @@
 """The cell about whole encoders: how far one word of a text of n tokens moves each hidden state of a model."""
 
 import math
+import unicodedata
 import warnings
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -17,17 +18,37 @@ from wordsway.models.moving.layer_changes import evaluations_of, layer_changes
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.models.running.model import Transformer
 from wordsway.search.ascent import check_budget
-from wordsway.studies.cells import word_kinds
 from wordsway.studies.cells.base import WITH_MODEL, Cell, Outcome
 from wordsway.support.errors import InputError, TextWarning
 from wordsway.support.seeds import generator
 from wordsway.tokens import Tokens, check_size
 
+CONTENT, FUNCTION, PUNCTUATION = WORD_KINDS = ("content", "function", "punctuation")
 SPECIAL, ANY = "special", "any"
-KINDS = (ANY, *word_kinds.KINDS, SPECIAL)
+KINDS = (ANY, *WORD_KINDS, SPECIAL)
 POSITIONS = (ANY, "start", "middle", "end")
 _AT_ONCE = 16  # texts to read for the first trial
 _GLIDES = {"quick": 4, "default": 8, "thorough": 16}  # starts that climb for all layers at once
+# Articles, pronouns, prepositions, conjunctions, auxiliary verbs, particles and plain adverbs of degree or place: words
+# that every text has, whatever it is about. Negations are here too, though one of them may decide a text.
+_FUNCTION = frozenset(
+    """
+    a an the this that these those each every either neither some any no none all both half such same other another
+    i me my mine myself you your yours yourself yourselves he him his himself she her hers herself it its itself we us
+    our ours ourselves they them their theirs themselves one ones who whom whose which what whoever whatever whichever
+    somebody someone something anybody anyone anything nobody nothing everybody everyone everything
+    about above across after against along among around as at before behind below beneath beside besides between beyond
+    by despite down during except for from in inside into like near of off on onto out outside over past per since than
+    through throughout till to toward towards under until up upon via with within without
+    and but or nor so yet if unless because although though while whereas whether once when whenever where wherever why
+    how lest
+    am is are was were be been being do does did doing done have has had having can could may might must shall should
+    will would ought need dare
+    not n't never ever also too very just only even still again already always often quite rather almost then thus hence
+    here there now more most less least much many few several enough
+    s t d ll m re ve don doesn didn isn aren wasn weren won wouldn couldn shouldn hasn haven hadn mustn needn ain
+    """.split()
+)
 
 
 @dataclass(frozen=True)
@@ -116,7 +137,7 @@ class StatesCell(Cell):
             "base": base,
             "weights": "trained" if redraw is None else redraw.kind,
             "word": word,
-            "word_kind": SPECIAL if self.kind == SPECIAL else word_kinds.word_kind(word),
+            "word_kind": SPECIAL if self.kind == SPECIAL else word_kind(word),
         }
         curves = {"searched": found.searched, "attracting": found.attracting}
         curves |= {"noise": found.noise.mean(0), "noise_sd": found.noise.std(0)}
@@ -162,7 +183,7 @@ class StatesCell(Cell):
         return [
             pieces
             for pieces, word in whole
-            if self.kind in (ANY, word_kinds.word_kind(word)) and third in (None, 3 * pieces[0] // len(tokens))
+            if self.kind in (ANY, word_kind(word)) and third in (None, 3 * pieces[0] // len(tokens))
         ]
 
     def _drawn(self, words: list[tuple[int, ...]]) -> tuple[int, ...]:
@@ -208,3 +229,14 @@ def _pool(data: str, encoder: str, at_least: int, seed: int, count: int) -> tupl
         if not error.found:
             return (), True
         return load_texts(data, count=error.found, encoder=encoder, **options).texts, True
+
+
+def word_kind(word: str) -> str:
+    """Say what kind of word a word of an English text is.
+
+    Punctuation has no letter and no digit in it; function words are a list of ours, in any case, with the parts that
+    tokenizers make of contractions; everything else has content, numbers too.
+    """
+    if not any(unicodedata.category(char)[0] in "LN" for char in word):
+        return PUNCTUATION
+    return FUNCTION if word.lower().replace("\u2019", "'").strip("'") in _FUNCTION | {"n't"} else CONTENT

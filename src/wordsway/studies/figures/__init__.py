@@ -1,0 +1,4 @@
+"""Figures of studies: `draw` puts every panel in its place, and each kind of cell has a panel module that draws it.
+
+A new kind of panel is a module with a `PICTURE` and a line in `draw.PICTURES`.
+"""

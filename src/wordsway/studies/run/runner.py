@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
-from wordsway.maps.own_maps import check_allowed, is_own
+from wordsway.maps.named import check_allowed, is_own
 from wordsway.studies.run.engines import Engine, make_engine
 from wordsway.studies.run.store import Store
 from wordsway.studies.run.tables import Table, read_table
