@@ -14,7 +14,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.models.loading.sentiment import Head
 from wordsway.models.running.checks import difference
 from wordsway.models.running.entry import find_site
 from wordsway.models.running.hidden_states import PretrainedEncoder, Reached, stop_here
@@ -47,6 +46,24 @@ class Prefix:
                 for keys, values in self.keys
             ]
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """z = weight . (mean over tokens of the last hidden state) + bias; logits (-z/2, z/2), so P(second) = sigmoid(z).
+
+    `about` says what it was trained on, and how often it was right on other texts.
+    """
+
+    weight: Float[Tensor, " d"]
+    bias: Float[Tensor, " 1"]
+    about: dict[str, str]
+    labels: tuple[str, str] = ("negative", "positive")
+
+    def logits(self, states: Float[Tensor, "b n d"]) -> Float[Tensor, "b 2"]:
+        weight, bias = self.weight.to(states), self.bias.to(states)
+        z = states.mean(1) @ weight + bias
+        return torch.stack([-z / 2, z / 2], 1)
 
 
 class Transformer:
