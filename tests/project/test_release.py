@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 OFFLINE = ("establish a new connection", "name resolution", "Max retries", "No matching distribution", "Read timed out")
 pytestmark = pytest.mark.slow
 

@@ -416,7 +416,7 @@ def test_segments_are_the_text(text: str) -> None:
 
 
 def test_the_docs_say_the_limits() -> None:
-    told = (Path(__file__).parents[1] / "docs/app.md").read_text(encoding="utf-8")
+    told = (Path(__file__).parents[2] / "docs/app.md").read_text(encoding="utf-8")
     limits = f"{MOST_CHARACTERS:,} characters and {MOST_TOKENS} tokens. A request: at most {MOST_BYTES:,} bytes"
     assert limits in told and f"with {MOST_WAITING} in line" in told and f"last {MOST_KEPT} results" in told
     asked = {"text": server.EXAMPLE, "model": "sentiment", "output": "logits", "budget": "quick"}

@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import pytest
 import torch
+from test_views import assert_equal_views, token_sets
 from torch import Tensor
 
 import wordsway as ws
-from test_views import assert_equal_views, token_sets
 from wordsway.certificates.certify import certify
 from wordsway.maps.attention.random_attention import Attention
 from wordsway.maps.attention.scores import NAMES, PooledScore, find

@@ -16,7 +16,7 @@ import typer
 import wordsway
 from wordsway.cli.main import app
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 pytest.importorskip("mkdocs")
 
 

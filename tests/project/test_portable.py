@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "tools" / "portable.py"
+SCRIPT = Path(__file__).parents[2] / "tools" / "portable.py"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="instruction sets of another processor"),

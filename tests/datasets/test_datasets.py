@@ -39,7 +39,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 class TestSample:
     def test_is_what_the_script_makes(self) -> None:
-        root = Path(__file__).parent.parent
+        root = Path(__file__).parents[2]
         made = runpy.run_path(str(root / "tools" / "make_sample.py"))["rows"]()
         kept = (root / "src" / "wordsway" / "datasets" / "bundled" / "sample.jsonl").read_text(encoding="utf-8")
         assert [json.loads(line) for line in kept.splitlines()] == made

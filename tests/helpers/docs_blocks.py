@@ -28,7 +28,7 @@ from pathlib import Path
 
 from searched import AT_LEAST, NUMBER, Searched, high_enough, same_order, too_low, without_ranks
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TOLERANCE = 2e-3  # a search in float32 may end elsewhere in the third digit on another processor
 
 _FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```\s*$", re.M | re.S)

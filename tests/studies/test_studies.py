@@ -179,7 +179,7 @@ def test_bad_files_are_errors_with_a_line(tmp_path: Path, old: str, new: str, li
 
 
 def test_the_example_of_the_docs(tmp_path: Path) -> None:
-    page = (Path(__file__).parent.parent / "docs" / "studies.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     file = tmp_path / "mine.toml"
     file.write_text(example, encoding="utf-8")

@@ -75,7 +75,7 @@ class TestPackages:
     def test_every_extra_has_a_purpose(self) -> None:
         import tomllib
 
-        project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+        project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
         assert set(project["optional-dependencies"]) - set(doctor._FOR_DEVELOPERS) == set(doctor.PURPOSES)
 
 

@@ -4,10 +4,10 @@ import math
 
 import pytest
 import torch
+from test_views import assert_equal_views, token_sets
 from torch import Tensor
 
 import wordsway as ws
-from test_views import assert_equal_views, token_sets
 from wordsway.maps.base import PlainView
 from wordsway.maps.transformer.random_transformer import Transformer
 

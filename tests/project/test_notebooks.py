@@ -13,7 +13,7 @@ import pytest
 from docs_blocks import differences
 from searched import Searched
 
-FOLDER = Path(__file__).parents[1] / "notebooks"
+FOLDER = Path(__file__).parents[2] / "notebooks"
 NAMES = sorted(path.name for path in FOLDER.glob("*.ipynb"))
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 TIME = re.compile(r"\b\d+(?:\.\d+)? (?:ms|s)\b")
