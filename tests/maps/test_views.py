@@ -71,7 +71,7 @@ def assert_equal_views(view: View, plain: PlainView, rng: torch.Generator) -> No
         pairs = [
             (view.sq_norm, plain.sq_norm),
             (view.change, plain.change),
-            (view.probe(targets), plain.probe(targets)),
+            (view.inner_products(targets), plain.inner_products(targets)),
         ]
         for ours, reference in pairs:
             found, wanted = value_and_gradient(ours, delta), value_and_gradient(reference, delta)

@@ -24,6 +24,12 @@ def the_map(family: str, output: str = "last", head: str = "", **more: Any) -> P
     return PretrainedMap(tiny(family, head, dtype), output, tokenizer=tokenizer(), **more)
 
 
+def view_of(phi: PretrainedMap, X: Tensor, tokens: Any) -> PretrainedView:
+    view = phi.view(X, tokens)
+    assert isinstance(view, PretrainedView)
+    return view
+
+
 def by_hand(model: Any, module: Any, ids: Any, token: int, delta: Tensor) -> Any:
     """A plain run of the untouched model on a text, with one row of a module's output moved, as anybody would do it."""
 
@@ -76,7 +82,7 @@ class TestEveryFamily:
         for output in ("last", "pooled", "layer:1", "all-layers"):
             phi = the_map(family, output, dtype=torch.float64)
             X = phi.encode(TEXT).X.double()
-            view = phi.view(X, [3, 5])
+            view = view_of(phi, X, [3, 5])
             assert (view.prefix is not None) == (family in CAUSAL)
             delta = torch.randn(2, 2, X.shape[1], dtype=torch.float64, generator=torch.Generator().manual_seed(0))
             changes = view.change(delta)
@@ -86,7 +92,7 @@ class TestEveryFamily:
                 assert relative(changes[k], phi(moved) - phi(X)) < 1e-8
             assert relative(view.sq_norm(delta), changes.square().sum(-1)) < 1e-10
             targets = torch.randn(3, changes.shape[-1], dtype=torch.float64)
-            assert relative(view.probe(targets)(delta), changes @ targets.T) < 1e-8
+            assert relative(view.inner_products(targets)(delta), changes @ targets.T) < 1e-8
             assert view.base_norm == pytest.approx(float(phi(X).norm()), rel=1e-10)
             assert relative(phi.features(torch.stack([X, 2 * X]))[1], phi(2 * X)) < 1e-10
 
@@ -201,7 +207,7 @@ class TestOutputs:
     def test_a_decoder_without_padding_classifies_one_text_at_a_time(self) -> None:
         phi = the_map("llama", "logits", "classifier")
         X = phi.encode(TEXT).X.double()
-        assert phi.view(X, [2]).batches.size == 1
+        assert view_of(phi, X, [2]).batches.size == 1
         assert phi.view(X, [2]).sq_norm(torch.ones(5, 1, 24)).shape == (5,)
 
     @pytest.mark.parametrize("family", CAUSAL)
@@ -256,11 +262,11 @@ class TestPrefix:
         phi = the_map(family, output, "causal", dtype=torch.float64)
         X = phi.encode(TEXT).X.double()
         delta = torch.randn(4, 1, 24, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-        reused = [phi.view(X, [k]) for k in (1, 5, len(X) - 1)]
+        reused = [view_of(phi, X, [k]) for k in (1, 5, len(X) - 1)]
         assert all(view.prefix is not None and view.prefix.length == view.tokens[0] for view in reused)
         monkeypatch.setattr(Transformer, "prefix", lambda *_: None)
         for view in reused:
-            whole = phi.view(X, view.tokens)
+            whole = view_of(phi, X, view.tokens)
             assert whole.prefix is None
             for v in (view, whole):
                 v.moves = delta.clone().requires_grad_(True)  # pyright: ignore[reportAttributeAccessIssue]
@@ -296,7 +302,7 @@ class TestPrefix:
             return type(found)(tuple((k * 2, v) for k, v in found.keys), found.states)
 
         monkeypatch.setattr(Transformer, "prefix", wrong)
-        assert phi.view(X, [5]).prefix is None
+        assert view_of(phi, X, [5]).prefix is None
 
 
 class TestMemory:
@@ -314,7 +320,7 @@ class TestMemory:
             return run(self, module, rows, *others, **more)
 
         monkeypatch.setattr(Transformer, "run", small)
-        view = phi.view(X, [3])
+        view = view_of(phi, X, [3])
         first = view.batches.size
         moves = delta.clone().requires_grad_(True)
         values = view.sq_norm(moves)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wordsway.models.loading import bundled
-from wordsway.models.loading.locate import HUB_NAMES
+from wordsway.models.loading.installed import HUB_NAMES
 from wordsway.models.loading.sentiment import NAME as SENTIMENT
 from wordsway.support.errors import InputError
 

@@ -53,5 +53,5 @@ class FlipObjective:
     def gain(self, view: View, targets: Float[Tensor, "2 k"]) -> Callable[[Tensor], Tensor]:
         """The same through a view, as what a search can maximise."""
         matrix, constant = (part.to(view.device, view.dtype) for part in self.affine)
-        probe = view.probe(targets)
-        return lambda delta: -(probe(delta) @ matrix + constant).square().sum(-1)
+        products = view.inner_products(targets)
+        return lambda delta: -(products(delta) @ matrix + constant).square().sum(-1)

@@ -1,6 +1,6 @@
 """A map of your own: any function or module that takes a text (n, d) to features."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -61,15 +61,7 @@ class FromCallable(FeatureMap):
             self.check(texts[0])
         return self._batched(texts).detach()
 
-    def view(
-        self,
-        X: Float[Tensor, "n d"],
-        tokens: Sequence[int],
-        *,
-        dtype: torch.dtype = torch.float64,
-        device: torch.device | str = "cpu",
-    ) -> View:
-        self.check(X)
+    def make_view(self, X: Tensor, tokens: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> View:
         self._try(X.to(device, dtype))
         return PlainView(self._batched, X, tokens, dtype, device)
 

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from wordsway.maps.attention import one_token
 from wordsway.maps.attention.scores import PooledScore
-from wordsway.maps.base import Probe, View
+from wordsway.maps.base import InnerProducts, View
 from wordsway.support.devices import precise
 
 ROW_BLOCK = 2**24  # logits that exist at once, in float64, when a long text is prepared
@@ -128,7 +128,7 @@ class CaptureView(View):
         rows = w.mT @ delta + e @ self._x - e.sum(-1, keepdim=True) * self._rest
         return rows.index_add(-2, self._index, fresh).flatten(-2)
 
-    def probe(self, targets: Float[Tensor, "q features"]) -> Probe:
+    def inner_products(self, targets: Float[Tensor, "q features"]) -> InnerProducts:
         rows = targets.to(self.device, self.dtype).unflatten(-1, tuple(self.X.shape))  # shape: (q, j, d)
         offsets = self._x @ rows.mT - (rows * self._rest).sum(-1)[:, None]  # (x_k - r_j) . target_j, shape: (q, k, j)
 
@@ -173,8 +173,8 @@ class AttentionView(CaptureView):
     def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
         return self._single(delta) if len(self.tokens) == 1 else super().sq_norm(delta)
 
-    def probe(self, targets: Float[Tensor, "q features"]) -> Probe:
-        return one_token.probe(self, targets) if len(self.tokens) == 1 else super().probe(targets)
+    def inner_products(self, targets: Float[Tensor, "q features"]) -> InnerProducts:
+        return one_token.inner_products(self, targets) if len(self.tokens) == 1 else super().inner_products(targets)
 
     def parts(self, delta: Tensor) -> tuple[Float[Tensor, "*batch m j"], Float[Tensor, "*batch m d"]]:
         s, to_keys, dW = (delta @ self.text.linear).split(self.text.sizes, -1)

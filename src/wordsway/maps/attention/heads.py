@@ -8,7 +8,7 @@ from torch import Tensor
 
 from wordsway.maps.attention import one_token
 from wordsway.maps.attention.attention_view import AttentionView, CaptureView
-from wordsway.maps.base import Probe, View
+from wordsway.maps.base import InnerProducts, View
 
 
 class HeadsView(View):
@@ -27,10 +27,10 @@ class HeadsView(View):
     def change(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch features"]:
         return torch.cat([head.change(delta) for head in self.heads], -1)
 
-    def probe(self, targets: Float[Tensor, "q features"]) -> Probe:
+    def inner_products(self, targets: Float[Tensor, "q features"]) -> InnerProducts:
         parts = targets.chunk(len(self.heads), -1)
-        probes = [head.probe(part) for head, part in zip(self.heads, parts, strict=True)]
-        return lambda delta: torch.stack([probe(delta) for probe in probes]).sum(0)
+        products = [head.inner_products(part) for head, part in zip(self.heads, parts, strict=True)]
+        return lambda delta: torch.stack([product(delta) for product in products]).sum(0)
 
     def starts(self) -> Float[Tensor, "s m d"]:
         """All that one head suggests, with the sum over heads first: capture by all of them together."""

@@ -3,7 +3,7 @@
 A search evaluates little else, and for it the bookkeeping of automatic differentiation costs more than the arithmetic.
 
 Index conventions: g runs over views of one text that are evaluated side by side, b over the deltas of each, j over
-rows, q over the targets of a probe. The formulas are those of `attention_view`.
+rows, q over the targets of inner products. The formulas are those of `attention_view`.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from wordsway.maps.base import Probe
+from wordsway.maps.base import InnerProducts
 
 if TYPE_CHECKING:
     from wordsway.maps.attention.attention_view import AttentionView, Text
@@ -125,7 +125,7 @@ class _SquaredNorms(torch.autograd.Function):
         return grads[0][..., None, None] * gradient, None
 
 
-def probe(view: "AttentionView", targets: Float[Tensor, "q features"]) -> Probe:
+def inner_products(view: "AttentionView", targets: Float[Tensor, "q features"]) -> InnerProducts:
     """The function (*batch, 1, d) -> (*batch, q): inner products of the change with fixed targets."""
     pack = _Pack.of([view])
     rows = targets.to(view.device, view.dtype).unflatten(-1, tuple(view.X.shape))  # shape: (q, j, d)

@@ -19,7 +19,7 @@ from wordsway.maps.base import FeatureMap, PlainView, View
 from wordsway.support.errors import InputError
 from wordsway.support.memory import require
 from wordsway.support.seeds import normal
-from wordsway.tokens import check_size, check_tokens
+from wordsway.tokens import check_size
 
 LINEAR = "linear"
 _FEATURE_BLOCK = 2**20  # numbers in the texts whose features are computed together: few enough to stay in cache
@@ -195,15 +195,7 @@ class Attention(FeatureMap):
         logits = 0 if self.score is None else 4 * min(n * n, ROW_BLOCK + n)
         return 8.0 * ((5 + len(self.Ws)) * n * d + logits + d * d * len(self.Ws))
 
-    def view(
-        self,
-        X: Float[Tensor, "n d"],
-        tokens: Sequence[int],
-        *,
-        dtype: torch.dtype = torch.float64,
-        device: torch.device | str = "cpu",
-    ) -> View:
-        self.check(X)
+    def make_view(self, X: Tensor, tokens: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> View:
         n, d = X.shape
         numbers = 6 * n * d + 2 * d * d + 3 * min(n * n, ROW_BLOCK + n)
         require(
@@ -211,18 +203,16 @@ class Attention(FeatureMap):
             f"a view of n={n} tokens of d={d}",
             "use a shorter text",
         )
-        device = torch.device(device)
-        chosen = check_tokens(tokens, len(X))
         if not self.structured:
             need = dtype.itemsize * len(self.Ws) * (16.0 * n * d + 20.0 * n * n)
-            return PlainView(self._batched, X, chosen, dtype, device, need)
+            return PlainView(self._batched, X, tokens, dtype, device, need)
         heads: list[CaptureView]
         if self.score is None:
             assert self.factors is not None
             factors = zip(*self.factors, strict=True)
-            heads = [KernelView(X, Q, K, chosen, device, dtype) for Q, K in factors]
+            heads = [KernelView(X, Q, K, tokens, device, dtype) for Q, K in factors]
         else:
-            heads = [AttentionView(text, chosen) for text in self._prepared(X, device, dtype)]
+            heads = [AttentionView(text, tokens) for text in self._prepared(X, device, dtype)]
         return heads[0] if len(heads) == 1 else HeadsView(heads)
 
     def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:

@@ -14,14 +14,14 @@ from torch import Tensor
 
 from wordsway.maps.activations import Activation
 from wordsway.maps.activations import find as find_activation
-from wordsway.maps.base import FeatureMap, Probe, View
+from wordsway.maps.base import FeatureMap, InnerProducts, View
 from wordsway.maps.features.first_layer import DenseTextLayer, LazyTextLayer, TextLayer, sample_dense
 from wordsway.maps.gaussian import Budget, Dense, Gaussian, Lazy
 from wordsway.support.devices import find_device, find_dtype, precise
 from wordsway.support.errors import InputError
 from wordsway.support.memory import GIB, require
 from wordsway.support.seeds import normal
-from wordsway.tokens import check_size, check_tokens
+from wordsway.tokens import check_size
 
 
 @dataclass(frozen=True)
@@ -148,21 +148,12 @@ class FeatureNetwork(FeatureMap):
             found.append(output.to("cpu", torch.float64))
         return found
 
-    def view(
-        self,
-        X: Float[Tensor, "n d"],
-        tokens: Sequence[int],
-        *,
-        dtype: torch.dtype = torch.float64,
-        device: torch.device | str = "cpu",
-    ) -> "FeatureView":
-        self.check(X)
-        device = torch.device(device)
+    def make_view(self, X: Tensor, tokens: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> "FeatureView":
         if isinstance(self.first, LazyTextLayer) and self.first.device != device:
             raise InputError(
                 f"the map reveals its weights on {self.first.device}; sample it with device={str(device)!r} to use that"
             )
-        return FeatureView(self, X, check_tokens(tokens, len(X)), dtype, device)
+        return FeatureView(self, X, tokens, dtype, device)
 
     def to_dense(self) -> "FeatureNetwork":
         """The same network with all weights in memory; a lazy one reveals all that is left of them."""
@@ -223,7 +214,7 @@ class FeatureView(View):
     def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
         return self.change(delta).square().sum(-1)
 
-    def probe(self, targets: Float[Tensor, "q features"]) -> Probe:
+    def inner_products(self, targets: Float[Tensor, "q features"]) -> InnerProducts:
         fixed = targets.to(self.device, self.dtype)
         return lambda delta: self.change(delta) @ fixed.T
 

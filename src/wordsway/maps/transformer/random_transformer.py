@@ -206,23 +206,15 @@ class Transformer(FeatureMap):
         both = x + new if self.recipe.residual else new
         return _normed(both) if self.recipe.norm == "post" else both
 
-    def view(
-        self,
-        X: Float[Tensor, "n d"],
-        tokens: Sequence[int],
-        *,
-        dtype: torch.dtype = torch.float64,
-        device: torch.device | str = "cpu",
-    ) -> View:
+    def make_view(self, X: Tensor, tokens: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> View:
         from wordsway.maps.transformer.transformer_view import TransformerView  # which needs the map itself
 
-        self.check(X)
         require(
             self.plain_bytes(*X.shape) + 8.0 * X.numel() * 4 * self.recipe.depth,
             f"a view of n={len(X)} tokens",
             "use a shorter text",
         )
-        return TransformerView(self, X, tokens, dtype, torch.device(device))
+        return TransformerView(self, X, tokens, dtype, device)
 
     def side_by_side(self, n: int, d: int, m: int) -> int:
         return 1

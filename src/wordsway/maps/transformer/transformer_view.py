@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wordsway.maps.attention.scores import PooledScore
-from wordsway.maps.base import Probe, View
+from wordsway.maps.base import InnerProducts, View
 from wordsway.maps.transformer.random_transformer import Transformer
 from wordsway.tokens import check_tokens
 
@@ -107,7 +107,7 @@ class TransformerView(View):
         before = late.new_zeros(len(late), self.first * self.X.shape[1])
         return torch.cat([before, late], 1).reshape(*delta.shape[:-2], -1)
 
-    def probe(self, targets: Float[Tensor, "q features"]) -> Probe:
+    def inner_products(self, targets: Float[Tensor, "q features"]) -> InnerProducts:
         fixed = targets.to(self.device, self.dtype)
         return lambda delta: self.change(delta) @ fixed.T
 

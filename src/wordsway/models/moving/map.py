@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from wordsway.maps.base import TRAINED_SPREAD, FeatureMap, Probe, View
+from wordsway.maps.base import TRAINED_SPREAD, FeatureMap, InnerProducts, View
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.batches import Batches, bytes_of_a_text, joined
 from wordsway.models.moving.outputs import Output, find_output, find_prefix
@@ -79,13 +79,8 @@ class PretrainedMap(FeatureMap):
             run = lambda part: self.output.features(self.model, texts[part], self.at).cpu().double()  # noqa: E731
             return joined(batches.run(run, len(texts)))
 
-    def view(
-        self,
-        X: Float[Tensor, "n d"],
-        tokens: Sequence[int],
-        *,
-        dtype: torch.dtype = torch.float64,
-        device: torch.device | str = "cpu",
+    def make_view(
+        self, X: Tensor, tokens: tuple[int, ...], dtype: torch.dtype, device: torch.device
     ) -> "PretrainedView":
         """The view computes as the model does, on its device and in its precision; asked for in float32, gradients and
         the values beside them may come in half precision, where the processor is faster at that."""
@@ -211,7 +206,7 @@ class PretrainedView(View):
 
         return self.batches.values(delta, squares)
 
-    def probe(self, targets: Float[Tensor, "q features"]) -> Probe:
+    def inner_products(self, targets: Float[Tensor, "q features"]) -> InnerProducts:
         fixed = targets.to(self.device, self.dtype)
         return lambda delta: self.change(delta) @ fixed.T
 
