@@ -7,7 +7,7 @@ from .datasets.labelled_texts import load_texts as load_texts
 from .datasets.minimal_pairs import minimal_pairs as minimal_pairs
 from .datasets.training_sets import labelled_tokens as labelled_tokens
 from .learning.callback import WordSensitivityCallback as WordSensitivityCallback
-from .learning.generalization import Flip as Flip
+from .learning.flip_result import Flip as Flip
 from .learning.generalization import Generalization as Generalization
 from .learning.penalty import embedding_noise as embedding_noise
 from .learning.penalty import sensitivity_penalty as sensitivity_penalty

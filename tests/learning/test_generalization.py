@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 import wordsway as ws
-from wordsway.learning.generalization import Flip, Generalization
+from wordsway.learning.flip_result import Flip
+from wordsway.learning.generalization import Generalization
 from wordsway.maps.base import FeatureMap, moved
 from wordsway.search.polish import polish
 

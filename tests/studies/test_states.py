@@ -18,10 +18,10 @@ from wordsway.models.loading.reinit import split_name
 from wordsway.models.moving.layer_changes import layer_changes
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.search.regions import Sphere
+from wordsway.studies.adapt import adapted
 from wordsway.studies.cells.recipes import cell_of, key_of, recipe_of, revision_of
 from wordsway.studies.cells.states_cell import StatesCell, word_kind
 from wordsway.studies.figures.states_panel import _exponents
-from wordsway.studies.study import adapted
 from wordsway.studies.toml_files import find_study, load_study
 
 TEXT = "The plot is thin, but the two leads are a joy to watch."

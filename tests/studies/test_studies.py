@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 import wordsway as ws
 from wordsway.cli.main import app
+from wordsway.studies.adapt import adapted, narrowed
 from wordsway.studies.cells.base import Cell
 from wordsway.studies.cells.flip_cell import FlipCell
 from wordsway.studies.cells.recipes import KINDS, RESULT_VERSION, cell_of, key_of, recipe_of
@@ -24,7 +25,6 @@ from wordsway.studies.cells.sensitivity_cell import SensitivityCell
 from wordsway.studies.claims import Claim, judge
 from wordsway.studies.compare_runs import compare_tables
 from wordsway.studies.run.tables import Table
-from wordsway.studies.study import adapted, narrowed
 from wordsway.studies.toml_files import PAPER, SCALES, bundled_studies, find_study, load_study
 
 GRID = {"map": ["rf", "raf"], "n": [4, 8], "d": 16, "trials": 2}

@@ -139,7 +139,7 @@ def run(
 ) -> None:
     """Run a study, of your own or one that comes along: a grid of maps, lengths, encoders and more."""
     with one_line_errors(debug):
-        from wordsway.studies.study import adapted, narrowed
+        from wordsway.studies.adapt import adapted, narrowed
         from wordsway.studies.toml_files import bundled_studies, load_study
 
         options: dict[str, Any] = {"encoder": encoder, "data": data, "trials": trials, "seed": seed}

@@ -21,6 +21,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wordsway.learning.flip_objectives import AIMS, Aim, FlipObjective
+from wordsway.learning.flip_result import Flip
 from wordsway.learning.readout import CUTOFF, Readout, check_label, check_labels, stack_texts
 from wordsway.maps.base import FeatureMap, View, moved
 from wordsway.maps.from_callable import as_map
@@ -37,46 +38,6 @@ Training = Literal["finetune", "retrain"]
 TRAININGS: tuple[str, ...] = get_args(Training)
 _NEAR_ZERO = 1e-3  # from where a descent goes on to zero by itself
 _POLISH, _LAST_DIGITS = 40, 10  # steps of that descent, in the search's precision and then in float64
-
-
-@dataclass(frozen=True, eq=False)
-class Flip:
-    """What became of one text whose word was moved by `delta` and whose label was flipped to -y.
-
-    before     f(X, theta*): the text, before the pair (X, y) was seen
-    moved      f(X', theta*): the moved text, before
-    after      f(X', theta_f/r): the moved text, after training on (X, y)
-    gamma      |moved - before|: how well the two texts were told apart before
-    alignment  F, 1 where the moved text has to follow the text
-    err        (after - (-y))^2; at F = 1 it is at least `bound` = max(0, 2 - gamma)^2
-    value      what the search minimised (`objective`) at `delta`: the least there is may be smaller
-    seconds    for the search, its view and its check; `training_seconds` for the pair's part in theta_f/r
-    """
-
-    gamma: float
-    err: float
-    alignment: float
-    bound: float
-    before: float
-    moved: float
-    after: float
-    y: int
-    delta: Tensor
-    token: int
-    radius: float
-    training: str
-    objective: str
-    penalty: float | None
-    value: float
-    evaluations: int
-    checked: str
-    seed: int
-    training_seconds: float
-    seconds: float
-
-    def to_dict(self) -> dict[str, Any]:
-        fields = {name: value for name, value in vars(self).items() if name != "delta"}
-        return {**fields, "delta": self.delta.tolist()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,26 +178,7 @@ class Generalization:
         question = FlipObjective(case.before, y, aim, float(penalty))
         targets = torch.stack([target / target.square().sum(), self.theta])
 
-        region = Ball(reach, 1, self.d)
-        ascent = suited(case.view).shortened()
-        left = case.view.evaluations_left
-        if left is not None and left < ascent.budget:
-            raise TooLargeError(
-                "a search would reveal more weights than the lazy map may keep; sample it with a larger memory_limit=, "
-                "or train on fewer texts"
-            )
-        coarse = question.gain(case.view, targets)
-        found = maximize([case.view], coarse, region, seed, ascent, enough=-_NEAR_ZERO)[0]
-        left = case.view.evaluations_left
-        steps = _POLISH if left is None else min(_POLISH, left // 3)  # a step takes one or two evaluations
-        delta, value, evaluations = polish(coarse, region, found.delta, steps)
-        evaluations += found.evaluations
-        if -value < _NEAR_ZERO and left is None:  # zero can be reached, and has more digits
-            view = case.exact()
-            fine = question.gain(view, targets)
-            delta, _, more = polish(fine, region, delta.to(view.device, view.dtype), _LAST_DIGITS)
-            evaluations += more
-        delta = region.project(delta.to("cpu", torch.float64))
+        delta, evaluations = self._search(case, question, targets, Ball(reach, 1, self.d), seed)
         change, checked = self._change(case, delta)
         inner = (targets @ change).to("cpu", torch.float64)
         if question.squares(inner) > question.squares(torch.zeros_like(inner)):  # not moving at all is better
@@ -264,6 +206,30 @@ class Generalization:
             training_seconds=trained - viewed,
             seconds=time.perf_counter() - trained + viewed - began,
         )
+
+    def _search(
+        self, case: _Case, question: FlipObjective, targets: Float[Tensor, "2 k"], region: Ball, seed: int
+    ) -> tuple[Float[Tensor, "1 d"], int]:
+        """Search for the best move: an ascent, then a descent to the last digits. Returns it, and what it took."""
+        ascent = suited(case.view).shortened()
+        left = case.view.evaluations_left
+        if left is not None and left < ascent.budget:
+            raise TooLargeError(
+                "a search would reveal more weights than the lazy map may keep; sample it with a larger memory_limit=, "
+                "or train on fewer texts"
+            )
+        coarse = question.gain(case.view, targets)
+        best = maximize([case.view], coarse, region, seed, ascent, enough=-_NEAR_ZERO)[0]
+        left = case.view.evaluations_left
+        steps = _POLISH if left is None else min(_POLISH, left // 3)  # a step takes one or two evaluations
+        delta, value, evaluations = polish(coarse, region, best.delta, steps)
+        evaluations += best.evaluations
+        if -value < _NEAR_ZERO and left is None:  # zero can be reached, and has more digits
+            view = case.exact()
+            fine = question.gain(view, targets)
+            delta, _, more = polish(fine, region, delta.to(view.device, view.dtype), _LAST_DIGITS)
+            evaluations += more
+        return region.project(delta.to("cpu", torch.float64)), evaluations
 
     def _text(self, X: Any) -> Float[Tensor, "n d"]:
         text = as_text(X)

@@ -126,17 +126,11 @@ def substitutions(
     "pooled". `search="auto"` tries every candidate where that takes a minute or two, and otherwise is "guided": as many
     as `budget` allows ("quick", "default", "thorough"), chosen by what the model answered to others.
     """
-    if search not in ("auto", "exhaustive", "guided"):
-        raise InputError(f"search={search!r} is not known; use auto, exhaustive or guided")
-    check_budget(budget)
-    check_size(top, "top")
-    if isinstance(candidates, str) or (candidates is not None and not len(candidates)):
-        raise InputError(f"candidates must be a list of words with something in it, got {candidates!r}")
+    _check_options(search, budget, top, candidates)
     opened = open_model(model, tokenizer, device)
     default = "logits" if opened.classifies or opened.predicts_tokens else "pooled"
     phi = PretrainedMap(opened, output or default)
-    tokens = text if isinstance(text, Tokens) else phi.encode(text, max_tokens)
-    phi.check_tokens(tokens)
+    tokens = encoded_for(phi, text, max_tokens)
     every = [k for k, name in enumerate(tokens.words) if any(letter.isalnum() for letter in name)]
     places = every if word == "all" else [find_word(tokens, word)]
     lengths = phi.output.has_rows if same_length is None else same_length
@@ -184,6 +178,22 @@ def substitutions(
         seed=seed,
         listed=top,
     )
+
+
+def encoded_for(phi: PretrainedMap, text: str | Tokens, max_tokens: int | None) -> Tokens:
+    """Encode a text for a model; one that is encoded already is checked to be made for it."""
+    tokens = text if isinstance(text, Tokens) else phi.encode(text, max_tokens)
+    phi.check_tokens(tokens)
+    return tokens
+
+
+def _check_options(search: str, budget: str, top: int, candidates: Sequence[str] | None) -> None:
+    if search not in ("auto", "exhaustive", "guided"):
+        raise InputError(f"search={search!r} is not known; use auto, exhaustive or guided")
+    check_budget(budget)
+    check_size(top, "top")
+    if isinstance(candidates, str) or (candidates is not None and not len(candidates)):
+        raise InputError(f"candidates must be a list of words with something in it, got {candidates!r}")
 
 
 def _allowed(model: Transformer, tokens: Tokens, found: Candidates, search: str, budget: str, count: int) -> int:

@@ -10,11 +10,18 @@ import torch
 from torch import Tensor
 
 from wordsway import __version__
-from wordsway.measures.best_words import ALLOWANCE, substitutions
+from wordsway.measures.best_words import ALLOWANCE, encoded_for, substitutions
 from wordsway.measures.words import find_word
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.attention_weights import Attraction
-from wordsway.models.moving.layer_changes import Ruler, along, attracting_direction, evaluations_of, layer_changes
+from wordsway.models.moving.layer_changes import (
+    LayerChanges,
+    Ruler,
+    along,
+    attracting_direction,
+    evaluations_of,
+    layer_changes,
+)
 from wordsway.models.moving.map import PretrainedMap, rows_of
 from wordsway.models.running.model import At, Transformer
 from wordsway.search.ascent import check_budget
@@ -142,8 +149,7 @@ def layer_profile(
     opened = open_model(model, tokenizer, device)
     phi = PretrainedMap(opened, at=at)
     place_at = phi.at
-    tokens = text if isinstance(text, Tokens) else phi.encode(text, max_tokens)
-    phi.check_tokens(tokens)
+    tokens = encoded_for(phi, text, max_tokens)
     place = find_word(tokens, word)
     moving = tokens.pieces[place]
     X = tokens.X.double()
@@ -170,7 +176,6 @@ def layer_profile(
             seed=seed,
             progress=lambda layer: report(words + layer * once, total),
         )
-    replaced = None if found is None else Ruler(opened, X, moving, place_at)(found.delta[None])[0]
     return LayerProfile(
         model=opened.name,
         text=tokens.text,
@@ -185,13 +190,9 @@ def layer_profile(
         noise=tuple(changes.noise.mean(0).tolist()),
         noise_sd=tuple(changes.noise.std(0).tolist()),
         noise_draws=noise_draws,
-        real_word=None if found is None else tuple(changes.guesses[0].tolist()),
-        replaced=None if replaced is None else tuple(replaced.tolist()),
-        replacement=None if found is None else found.word,
-        real_size=None if found is None else float(found.delta.norm()) / reach,
-        real_exhaustive=None if found is None else found.exhaustive,
         evaluations=changes.evaluations,
         seed=seed,
+        **_real_fields(found, changes, lambda delta: Ruler(opened, X, moving, place_at)(delta), reach),
     )
 
 
@@ -200,6 +201,21 @@ class _RealWord:
     word: str
     delta: Tensor
     exhaustive: bool
+
+
+def _real_fields(
+    found: _RealWord | None, changes: LayerChanges, ruler: Callable[[Tensor], Tensor], reach: float
+) -> dict[str, Any]:
+    """Make the fields of a profile that are about the best real word; None where there is none."""
+    if found is None:
+        return dict.fromkeys(("real_word", "replaced", "replacement", "real_size", "real_exhaustive"))
+    return {
+        "real_word": tuple(changes.guesses[0].tolist()),
+        "replaced": tuple(ruler(found.delta[None])[0].tolist()),
+        "replacement": found.word,
+        "real_size": float(found.delta.norm()) / reach,
+        "real_exhaustive": found.exhaustive,
+    }
 
 
 def _real_word(

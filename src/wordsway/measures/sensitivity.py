@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import torch
@@ -68,18 +69,13 @@ def word_sensitivity(
     phi.check(text)
     if encoded is not None:
         phi.check_tokens(encoded)
-    n, d = text.shape
-    moves = moves_of(token, n, encoded, joint, special)
+    moves = moves_of(token, len(text), encoded, joint, special)
     seed = check_size(seed, "seed", least=0)
     random_draws = check_size(random_draws, "random_draws", least=0)
     radii = radii_of(radius, text, own_norms=encoded is not None and not encoded.normalized)
     device, dtype = find_device(device), find_dtype(dtype)
-    if isinstance(budget, str) and budget not in BUDGETS:
-        raise InputError(f"budget={budget!r} is not known; use a number, or {', '.join(BUDGETS)}")
-    if budget is not None and not isinstance(budget, str):
-        check_size(budget, "budget", least=FEWEST)
+    _check_budget(budget)
 
-    common = (phi, text, radii, seed, budget, certificate, random_draws, dtype, device)
     several, chosen, spent = None, None, 0
     if tokens_at_once is None:
         if choose is not None or ball != "each":
@@ -88,24 +84,58 @@ def word_sensitivity(
         if joint:
             raise InputError("joint= moves the pieces of a word together; it does not go with tokens_at_once=")
         several = Several.of(tokens_at_once, choose, ball, len(moves))
+        singles = Job(phi, text, radii, seed, budget, False, 0, dtype, device, moves)
+        alone = _Alone(singles, len(moves), progress)
         candidates = [move[0] for move in moves]
-
-        def alone() -> list[tuple[float, Tensor]]:
-            nonlocal spent
-            singles, found = Job(phi, text, radii, seed, budget, False, 0, dtype, device, moves), {}
-            for part in singles.groups():
-                for k, (entry, delta, _) in zip(part, singles.measure(part, {}), strict=True):
-                    found[k] = (entry.lower, delta)
-                    spent += entry.evaluations
-                    if progress:
-                        progress(len(found), len(moves) + 1)
-            spent += singles.scouted
-            return [found[k] for k in range(len(moves))]
-
         chosen = choose_tokens(several, phi, text, candidates, radii, seed, dtype, device, alone)
-        moves = (chosen.tokens,)
+        moves, spent = (chosen.tokens,), alone.spent
     tell = _never_back(progress)
-    job = Job(*common, moves, several, chosen.starts if chosen else None, tell)
+    starts = chosen.starts if chosen else None
+    job = Job(phi, text, radii, seed, budget, certificate, random_draws, dtype, device, moves, several, starts, tell)
+    table, deltas, changes = _measure_all(job, moves, each, tell)
+    result = _packed(job, table, deltas, encoded if several is None else None)
+    return replace(
+        result,
+        random=summarize(torch.cat(changes)) if random_draws else None,
+        evaluations=result.evaluations + spent,
+        together=None if several is None or chosen is None else {"by": chosen.by, "ball": several.ball},
+        text=None if encoded is None else describe(encoded),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _check_budget(budget: int | str | None) -> None:
+    if isinstance(budget, str) and budget not in BUDGETS:
+        raise InputError(f"budget={budget!r} is not known; use a number, or {', '.join(BUDGETS)}")
+    if budget is not None and not isinstance(budget, str):
+        check_size(budget, "budget", least=FEWEST)
+
+
+class _Alone:
+    """The search of every token alone, done only when a choice of tokens asks for it; `spent` counts evaluations."""
+
+    def __init__(self, job: Job, count: int, progress: Callable[[int, int], None] | None) -> None:
+        self.job, self.count, self.progress, self.spent = job, count, progress, 0
+
+    def __call__(self) -> list[tuple[float, Tensor]]:
+        best: dict[int, tuple[float, Tensor]] = {}
+        for part in self.job.groups():
+            for k, (entry, delta, _) in zip(part, self.job.measure(part, {}), strict=True):
+                best[k] = (entry.lower, delta)
+                self.spent += entry.evaluations
+                if self.progress:
+                    self.progress(len(best), self.count + 1)
+        self.spent += self.job.scouted
+        return [best[k] for k in range(self.count)]
+
+
+def _measure_all(
+    job: Job,
+    moves: Sequence[tuple[int, ...]],
+    each: Callable[[TokenSensitivity], None] | None,
+    tell: Callable[[int, int], None] | None,
+) -> tuple[list[TokenSensitivity], list[Tensor], list[Tensor]]:
+    """Measure every move: its bounds, the delta of its lower bound, and what random deltas change."""
     measured: dict[int, tuple[TokenSensitivity, Tensor, Tensor]] = {}
     for group in job.groups(_WATCHED if each else None):
         known = {moves[k]: found[1] for k, found in measured.items()}
@@ -116,9 +146,13 @@ def word_sensitivity(
             if tell:
                 tell(len(measured), len(moves))
     table, deltas, changes = map(list, zip(*(measured[k] for k in range(len(moves))), strict=True))
-    if phi.remembers:  # asked for random deltas last, so that they do not change what was found
+    if job.phi.remembers:  # asked for random deltas last, so that they do not change what was found
         changes = [job.random_changes(job.view(k), k) for k in range(len(moves))]
+    return table, deltas, changes
 
+
+def _packed(job: Job, table: list[TokenSensitivity], deltas: list[Tensor], ranked: Tokens | None) -> Sensitivity:
+    """Pack the moves of a measurement as its result, with the words of `ranked`, a text whose tokens moved alone."""
     top = max(range(len(table)), key=lambda k: table[k].lower)
     uppers = [entry.upper for entry in table]
     missing = next((entry.upper_reason for entry in table if entry.upper is None), None)
@@ -131,21 +165,19 @@ def word_sensitivity(
         delta=deltas[top][0] if len(deltas[top]) == 1 else deltas[top],
         radius=table[top].radius,
         per_token=tuple(table),
-        random=summarize(torch.cat(changes)) if random_draws else None,
-        evaluations=spent + job.scouted + sum(entry.evaluations for entry in table),
+        random=None,
+        evaluations=job.scouted + sum(entry.evaluations for entry in table),
         checked=job.how,
-        map=phi.config(),
-        n=n,
-        d=d,
-        seed=seed,
-        seconds=time.perf_counter() - began,
+        map=job.phi.config(),
+        n=job.text.shape[0],
+        d=job.text.shape[1],
+        seed=job.seed,
+        seconds=0.0,
         version=__version__,
         tokens=table[top].tokens,
         deltas=tuple(deltas),
-        together=None if several is None or chosen is None else {"by": chosen.by, "ball": several.ball},
-        words=None if encoded is None or several is not None else rank_words(encoded, table, phi.search_spread),
-        text=None if encoded is None else describe(encoded),
-        spread=phi.search_spread,
+        words=None if ranked is None else rank_words(ranked, table, job.phi.search_spread),
+        spread=job.phi.search_spread,
     )
 
 

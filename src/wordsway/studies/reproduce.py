@@ -5,11 +5,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from wordsway.studies.adapt import adapted, narrowed
 from wordsway.studies.cells.recipes import revision_of
 from wordsway.studies.claims import Verdict, judge
 from wordsway.studies.run.store import Store
 from wordsway.studies.run.tables import Table, read_table
-from wordsway.studies.study import Study, adapted, narrowed
+from wordsway.studies.study import Study
 from wordsway.studies.toml_files import PAPER, find_study
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_bytes, write_text

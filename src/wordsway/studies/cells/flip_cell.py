@@ -7,7 +7,8 @@ from typing import Any
 
 from wordsway.datasets.training_sets import GaussianTask, RealTask, Task
 from wordsway.learning.flip_objectives import AIMS
-from wordsway.learning.generalization import TRAININGS, Flip, Generalization
+from wordsway.learning.flip_result import Flip
+from wordsway.learning.generalization import TRAININGS, Generalization
 from wordsway.maps.named import base_name, check_name, copies, named_map
 from wordsway.measures.sensitivity import word_sensitivity
 from wordsway.studies.cells.base import PROCESS, WITH_MODEL, Cell, Outcome
