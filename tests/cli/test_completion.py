@@ -18,7 +18,7 @@ def offered(line: str, shell: str = "bash", **environment: str) -> list[str]:
     if shell != "bash":
         asked = {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     done = subprocess.run(
-        [sys.executable, "-c", "import sys; sys.argv[0] = 'wordsway'; from wordsway.cli import main; main()"],
+        [sys.executable, "-c", "import sys; sys.argv[0] = 'wordsway'; from wordsway.cli.main import main; main()"],
         capture_output=True,
         text=True,
         timeout=60,
@@ -113,7 +113,7 @@ def test_the_names_are_those_of_the_library() -> None:
 def test_the_shell_scripts_can_be_shown(shell: str) -> None:
     """By the variable, since --show-completion asks which shell started it, and none did here."""
     done = subprocess.run(
-        [sys.executable, "-c", "import sys; sys.argv[0] = 'wordsway'; from wordsway.cli import main; main()"],
+        [sys.executable, "-c", "import sys; sys.argv[0] = 'wordsway'; from wordsway.cli.main import main; main()"],
         capture_output=True,
         text=True,
         timeout=60,

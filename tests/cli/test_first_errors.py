@@ -14,8 +14,8 @@ import typer
 from typer.testing import CliRunner
 
 import wordsway as ws
+from wordsway.cli.command import one_line_errors
 from wordsway.cli.main import app
-from wordsway.cli.options import one_line_errors
 from wordsway.support.files import check_target
 
 LINES = [

@@ -4,34 +4,22 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.model_options import (
+from wordsway.cli.command import TextCommand, app, one_line_errors
+from wordsway.cli.options import (
     At,
     AtOption,
-    Budget,
-    BudgetOption,
-    Device,
-    MaxTokens,
-    Model,
-    Out,
-    Plot,
+    ModelOptions,
     Radius,
-    TextArgument,
-    TextFile,
-    check_files,
-    check_picture,
-    finish,
-    open_quietly,
-    the_text,
+    with_options,
 )
-from wordsway.cli.options import Debug, Json, Seed, TextCommand, app, one_line_errors
+from wordsway.cli.output import finish, open_quietly
 from wordsway.support.errors import InputError
 
 
 @app.command(cls=TextCommand)
+@with_options(ModelOptions, "model")
 def attention(
-    text: TextArgument = None,
-    file: TextFile = None,
-    model: Model = "minilm",
+    common: ModelOptions,
     against: Annotated[str | None, typer.Option(help="Another text, to be shown beside it.")] = None,
     word: Annotated[str | None, typer.Option(help="Show the mass on this word: itself, or its number from 1.")] = None,
     attract: Annotated[bool, typer.Option("--attract", help="Move the word so that it draws attention.")] = False,
@@ -40,23 +28,13 @@ def attention(
     special: Annotated[bool, typer.Option("--special", help="Show special tokens ([CLS], ...) too.")] = False,
     radius: Radius = 1.0,
     at: AtOption = At.embeddings,
-    budget: BudgetOption = Budget.default,
-    max_tokens: MaxTokens = None,
-    seed: Seed = 0,
-    device: Device = "cpu",
-    plot: Plot = None,
-    out: Out = None,
-    as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Attention maps side by side: of two texts, or of one before and after a word of it moves to draw attention.
 
     The mass that the word gets, the mean weight over rows, is printed for every head and layer.
     """
-    with one_line_errors(debug):
-        given = the_text(text, file)
-        check_files(out)
-        check_picture(plot)
+    with one_line_errors(common.debug):
+        given = common.checked_text()
         if head != "mean" and not head.isdecimal():
             raise InputError(f"--head takes a number from 1, or mean; got {head!r}")
         if attract and word is None:
@@ -67,8 +45,8 @@ def attention(
         from wordsway.measures.attention_maps import attention_maps
         from wordsway.support.progress import progress_bar
 
-        opened = open_quietly(model, device)
-        with progress_bar(not as_json) as update:
+        opened = open_quietly(common.model, common.device)
+        with progress_bar(not common.as_json) as update:
             result = attention_maps(
                 opened,
                 given,
@@ -80,9 +58,9 @@ def attention(
                 special=special,
                 radius=radius,
                 at=at.value,
-                budget=budget.value,
-                seed=seed,
-                max_tokens=max_tokens,
+                budget=common.budget.value,
+                seed=common.seed,
+                max_tokens=common.max_tokens,
                 progress=lambda done, total: update(done, total, "step"),
             )
-        finish(result, as_json, out, plot, attention_tables)
+        finish(result, common.as_json, common.out, common.plot, attention_tables)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from wordsway.cli.options import Debug, Json, app, one_line_errors, printable
+from wordsway.cli.command import app, one_line_errors, printable
+from wordsway.cli.options import Debug, Json
 
 if TYPE_CHECKING:
     from wordsway.cli.doctor import Diagnosis

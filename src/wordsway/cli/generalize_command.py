@@ -1,31 +1,21 @@
 """`wordsway generalize`: can a model learn that one word flipped the meaning?"""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wordsway.cli import completion
-from wordsway.cli.model_options import Device
+from wordsway.cli.command import app, number, one_line_errors, printable
 from wordsway.cli.options import (
-    DataEncoder,
-    Debug,
-    Depth,
-    Engine,
-    Json,
-    Maps,
-    Own,
-    Seed,
-    Workers,
-    app,
+    Device,
+    GridOptions,
     names_of,
-    number,
     numbers_of,
-    one_line_errors,
-    printable,
+    with_options,
 )
 from wordsway.cli.options import whole_numbers as whole
+from wordsway.cli.output import finish_grid
 from wordsway.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,9 +23,9 @@ if TYPE_CHECKING:
 
 
 @app.command()
+@with_options(GridOptions, "own")
 def generalize(
-    map: Maps = "rf,raf,relu-raf",
-    own: Own = None,
+    common: GridOptions,
     n: Annotated[str, typer.Option("--n", help="Context lengths, by commas.")] = "40",
     train_size: Annotated[str, typer.Option(help="Numbers of training texts, by commas.")] = "100,400",
     training: Annotated[
@@ -56,10 +46,6 @@ def generalize(
         str | None,
         typer.Option("--d", help="Embedding sizes, by commas; unless given, the encoder's, or 384 of Gaussian texts."),
     ] = None,
-    depth: Depth = None,
-    token: Annotated[
-        int | None, typer.Option(min=0, help="The token that moves; unless given, the first that is not special.")
-    ] = None,
     data: Annotated[
         str | None,
         typer.Option(
@@ -68,21 +54,10 @@ def generalize(
             autocompletion=completion.data,
         ),
     ] = None,
-    encoder: DataEncoder = "minilm",
-    layer: Annotated[int, typer.Option(min=0, help="With --data: the hidden state to embed with.")] = 0,
     shorter_than: Annotated[
         int | None, typer.Option(min=2, help="With --data: only texts of fewer tokens (the paper: 240).")
     ] = None,
-    seed: Seed = 0,
     device: Device = "cpu",
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for tables and pictures; a run that was stopped goes on from there."),
-    ] = None,
-    engine: Engine = "processes",
-    workers: Workers = None,
-    as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Can a model learn that one word flipped the meaning?
 
@@ -90,8 +65,8 @@ def generalize(
     label flipped. Random features stay near (2 - gamma)^2, where gamma is how far the two texts were told apart before;
     attention gets far below.
     """
-    with one_line_errors(debug, out):
-        if data is None and (encoder != "minilm" or layer or shorter_than is not None):
+    with one_line_errors(common.debug, common.out):
+        if data is None and (common.encoder != "minilm" or common.layer or shorter_than is not None):
             raise InputError("--encoder, --layer and --shorter-than are about real texts; name some with --data")
         if penalty is not None and "penalized" not in objective:
             raise InputError("--penalty is for --objective penalized")
@@ -106,7 +81,7 @@ def generalize(
         from wordsway.support.progress import progress_bar
 
         plan = FlipPlan(
-            maps=split_names(map),
+            maps=split_names(common.map),
             n=tuple(whole(n, "--n")),
             train_sizes=tuple(whole(train_size, "--train-size")),
             trainings=TRAININGS if training == "both" else names_of(training),
@@ -114,31 +89,26 @@ def generalize(
             penalties=(0.1,) if penalty is None else tuple(numbers_of(penalty, "--penalty")),
             trials=trials,
             d=(None,) if d is None else tuple(whole(d, "--d")),
-            seed=seed,
-            depth=depth,
-            token=token,
+            seed=common.seed,
+            depth=common.depth,
+            token=common.token,
             data=data,
-            encoder=encoder,
-            layer=layer,
+            encoder=common.encoder,
+            layer=common.layer,
             shorter_than=shorter_than,
         )
-        with progress_bar(not as_json) as update:
-            result = run(plan, out, update, device, engine, workers)
+        with progress_bar(not common.as_json) as update:
+            result = run(plan, common.out, update, device, common.engine, common.workers)
         paths: list[Path] = []
-        if out is not None:
+        if common.out is not None:
             from wordsway.studies.figures.draw import save_figure
             from wordsway.studies.figures.pictures import plot_flips
 
             for name in plan.maps:
                 plain = "".join(c if c.isalnum() or c in "-_=." else "-" for c in name)
-                paths += save_figure(plot_flips(result, name), out, f"flips-{plain}")
-            paths += [out / "summary.csv", out / "points.csv"]
-        if as_json:
-            print(json.dumps(result.to_dict(), allow_nan=False))
-        else:
-            _show(result)
-            if paths:
-                print("written: " + ", ".join(str(path) for path in paths))
+                paths += save_figure(plot_flips(result, name), common.out, f"flips-{plain}")
+            paths += [common.out / "summary.csv", common.out / "points.csv"]
+        finish_grid(result, common.as_json, paths, _show)
 
 
 def _show(result: "Flips") -> None:

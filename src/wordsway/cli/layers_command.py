@@ -4,33 +4,21 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.model_options import (
+from wordsway.cli.command import TextCommand, app, one_line_errors
+from wordsway.cli.options import (
     At,
     AtOption,
-    Budget,
-    BudgetOption,
-    Device,
-    MaxTokens,
-    Model,
-    Out,
-    Plot,
+    ModelOptions,
     Radius,
-    TextArgument,
-    TextFile,
-    check_files,
-    check_picture,
-    finish,
-    open_quietly,
-    the_text,
+    with_options,
 )
-from wordsway.cli.options import Debug, Json, Seed, TextCommand, app, one_line_errors
+from wordsway.cli.output import finish, open_quietly
 
 
 @app.command(cls=TextCommand)
+@with_options(ModelOptions, "model")
 def layers(
-    text: TextArgument = None,
-    file: TextFile = None,
-    model: Model = "minilm",
+    common: ModelOptions,
     word: Annotated[str, typer.Option(help="The word that moves: itself, or its number from 1.")] = "1",
     head: Annotated[int | None, typer.Option(help="Attract one head of the first layer only, from 1.")] = None,
     radius: Radius = 1.0,
@@ -39,29 +27,19 @@ def layers(
     real_words: Annotated[
         bool, typer.Option("--real-words/--no-real-words", help="Look for the best real word as well.")
     ] = True,
-    budget: BudgetOption = Budget.default,
-    max_tokens: MaxTokens = None,
-    seed: Seed = 0,
-    device: Device = "cpu",
-    plot: Plot = None,
-    out: Out = None,
-    as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Relative change of every layer's output when one word moves.
 
     Four moves of one norm: searched for each layer, drawing attention, Gaussian noise, and towards the best real word.
     """
-    with one_line_errors(debug):
-        given = the_text(text, file)
-        check_files(out)
-        check_picture(plot)
+    with one_line_errors(common.debug):
+        given = common.checked_text()
         from wordsway.cli.show_models import layer_table
         from wordsway.measures.layer_profile import layer_profile
         from wordsway.support.progress import progress_bar
 
-        opened = open_quietly(model, device)
-        with progress_bar(not as_json) as update:
+        opened = open_quietly(common.model, common.device)
+        with progress_bar(not common.as_json) as update:
             result = layer_profile(
                 opened,
                 given,
@@ -71,9 +49,9 @@ def layers(
                 head=head,
                 noise_draws=draws,
                 real_words=real_words,
-                budget=budget.value,
-                seed=seed,
-                max_tokens=max_tokens,
+                budget=common.budget.value,
+                seed=common.seed,
+                max_tokens=common.max_tokens,
                 progress=lambda done, total: update(done, total, "evaluation"),
             )
-        finish(result, as_json, out, plot, layer_table)
+        finish(result, common.as_json, common.out, common.plot, layer_table)

@@ -1,38 +1,33 @@
-"""The command line: thin over the library. Heavy modules are imported inside the commands."""
+"""The command `wordsway`. Importing a command's module adds it to the application."""
 
-from wordsway.cli.app_command import page
-from wordsway.cli.attention_command import attention
-from wordsway.cli.curve_command import curve
-from wordsway.cli.doctor_command import doctor
-from wordsway.cli.generalize_command import generalize
-from wordsway.cli.layers_command import layers
-from wordsway.cli.measure_command import measure
-from wordsway.cli.options import app
-from wordsway.cli.report_command import report
-from wordsway.cli.run_commands import compare, export, reproduce, resume, run, status, studies
-from wordsway.cli.substitute_command import substitute
+from wordsway.cli import (
+    app_command,
+    attention_command,
+    curve_command,
+    doctor_command,
+    generalize_command,
+    layers_command,
+    measure_command,
+    report_command,
+    run_commands,
+    substitute_command,
+)
+from wordsway.cli.command import app
 
-__all__ = [
-    "app",
-    "attention",
-    "compare",
-    "curve",
-    "doctor",
-    "export",
-    "generalize",
-    "layers",
-    "main",
-    "measure",
-    "page",
-    "report",
-    "reproduce",
-    "resume",
-    "run",
-    "status",
-    "studies",
-    "substitute",
-]
+COMMANDS = (
+    app_command,
+    attention_command,
+    curve_command,
+    doctor_command,
+    generalize_command,
+    layers_command,
+    measure_command,
+    report_command,
+    run_commands,
+    substitute_command,
+)
 
 
 def main() -> None:
+    """Run the command line."""
     app()

@@ -1,29 +1,35 @@
-"""What all commands share: the application, options with one meaning, errors and notes as one line each."""
+"""Options that commands share, each with one meaning, and how their values are read.
 
-import errno
-import os
+`ModelOptions` are those of every command about a model and a text, `GridOptions` those of every command that measures a
+grid of maps; `with_options` gives them to a command.
+"""
+
+import inspect
+import re
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
-from typer.core import TyperCommand
 
-from wordsway import __version__
 from wordsway.cli import completion
-from wordsway.support.errors import InputError, TextWarning
-from wordsway.support.files import decode
+from wordsway.cli.command import one_line_errors
+from wordsway.support.errors import InputError
+from wordsway.support.files import check_target, decode
 
-_UsageError: Any = typer.BadParameter.__mro__[1]  # has no public name in every version
 
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="How far can one word move a model? Bounds from below (search) and from above (certificates).",
-)
+class At(StrEnum):
+    embeddings = "embeddings"
+    word_embeddings = "word-embeddings"
+
+
+class Budget(StrEnum):
+    quick = "quick"
+    default = "default"
+    thorough = "thorough"
 
 
 def _allow(modules: list[str] | None) -> list[str] | None:
@@ -34,18 +40,6 @@ def _allow(modules: list[str] | None) -> list[str] | None:
         with one_line_errors(debug=False):
             allow_maps(*modules)
     return modules
-
-
-class TextCommand(TyperCommand):
-    """A command whose argument is a text: one without quotes comes as several arguments."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except _UsageError as error:
-            if "unexpected extra argument" in str(error):
-                error.message += f'. Put the text in quotes: wordsway {ctx.info_name} "I love her smile"'
-            raise
 
 
 Seed = Annotated[int, typer.Option(min=0, help="Root of all randomness.")]
@@ -67,70 +61,103 @@ Engine = Annotated[
 ]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes, or Dask workers of this machine.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+TextArgument = Annotated[
+    str | None, typer.Argument(help="The text; - reads it from stdin. Put -- before one that begins with a dash.")
+]
+TextFile = Annotated[Path | None, typer.Option("--file", help="Read the text from this file (UTF-8).")]
+Model = Annotated[
+    str,
+    typer.Option(
+        help="minilm or sentiment (bundled), mpnet, a folder, a .gguf file, or a hub id; "
+        "reinit: before it redraws its weights.",
+        autocompletion=completion.models,
+    ),
+]
+AtOption = Annotated[
+    At, typer.Option(help="Where moves enter: the embedding layer's output, or before positions and normalisation.")
+]
+BudgetOption = Annotated[Budget, typer.Option(help="How long to search.")]
+Radius = Annotated[float, typer.Option(help="Norm of a move, in units of the word's own embedding norm.")]
+MaxTokens = Annotated[int | None, typer.Option(help="Crop a text that is longer than this.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda or mps.", autocompletion=completion.one_of(*completion.DEVICES))]
+Out = Annotated[Path | None, typer.Option(help="Also save the result to this JSON file.")]
+Plot = Annotated[Path | None, typer.Option(help="Draw a picture to this file (.png, .pdf or .svg).")]
+Token = Annotated[
+    int | None, typer.Option(min=0, help="The token that moves; unless given, the first that is not special.")
+]
+DataLayer = Annotated[int, typer.Option(min=0, help="With --data: the hidden state to embed with.")]
+RunFolder = Annotated[
+    Path | None, typer.Option(help="Folder for tables and pictures; a run that was stopped goes on from there.")
+]
 
 
-@contextmanager
-def one_line_errors(debug: bool, out: Path | None = None) -> Iterator[None]:
-    """One clear line and exit code 2 for what a user can mend; one line for what a user should know. `out` is a folder
-    where results are kept as they come."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("always", TextWarning)
-            warnings.showwarning = _note
-            yield
-    except KeyboardInterrupt:
-        kept = "" if out is None else f"; what was measured is kept in {out}: the same command goes on from there"
-        print(f"\nwordsway: stopped{kept}", file=sys.stderr)
-        raise typer.Exit(130) from None
-    except (InputError, OSError) as error:
-        if debug:
-            raise
-        message = _mend(error) if isinstance(error, OSError) else str(error)
-        print(f"wordsway: {printable(message)}", file=sys.stderr)
-        raise typer.Exit(2) from None
+@dataclass(frozen=True)
+class ModelOptions:
+    """Options of a command about a model and a text."""
+
+    text: TextArgument = None
+    file: TextFile = None
+    model: Model = "minilm"
+    budget: BudgetOption = Budget.default
+    max_tokens: MaxTokens = None
+    seed: Seed = 0
+    device: Device = "cpu"
+    plot: Plot = None
+    out: Out = None
+    as_json: Json = False
+    debug: Debug = False
+
+    def checked_text(self) -> str:
+        """Read the text, and check that results can be written."""
+        given = the_text(self.text, self.file)
+        check_files(self.out)
+        check_picture(self.plot)
+        return given
 
 
-def _mend(error: OSError) -> str:
-    """What the system refused, and what to do about it."""
-    if not error.strerror:
-        return str(error)
-    name = "" if error.filename is None else f": {str(error.filename)!r}"
-    usual = error.strerror == os.strerror(error.errno or 0)  # else it is ours, and says what to do itself
-    advice = {
-        errno.ENOENT: "check the path, and in which folder you are",
-        errno.EISDIR: "name a file in it",
-        errno.EACCES: "check who may read and write it, or name another place",
-        errno.EPERM: "check who may read and write it, or name another place",
-        errno.EROFS: "name another place with --out",
-        errno.ENOSPC: "free some space, or name another place with --out",
-    }
-    fix = advice.get(error.errno or 0) if usual else None
-    return f"{error.strerror}{name}" + ("" if fix is None else f"; {fix}")
+@dataclass(frozen=True)
+class GridOptions:
+    """Options of a command that measures maps on a grid of lengths."""
+
+    map: Maps = "rf,raf,relu-raf"
+    own: Own = None
+    depth: Depth = None
+    token: Token = None
+    encoder: DataEncoder = "minilm"
+    layer: DataLayer = 0
+    seed: Seed = 0
+    out: RunFolder = None
+    engine: Engine = "processes"
+    workers: Workers = None
+    as_json: Json = False
+    debug: Debug = False
 
 
-def _note(message: Warning | str, *details: Any, **more: Any) -> None:
-    print(f"wordsway: note: {printable(str(message))}", file=sys.stderr)
+def with_options(shared: type[Any], first: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of a dataclass. It takes them as its first argument, and its own ones after that.
 
+    In the command's help, its own options stand behind the shared one that is named `first`, before the others.
+    """
+    hints = get_type_hints(shared, include_extras=True)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    common = [inspect.Parameter(f.name, kind, default=f.default, annotation=hints[f.name]) for f in fields(shared)]
+    place = [parameter.name for parameter in common].index(first) + 1
 
-def _version(value: bool) -> bool:
-    if value:
-        print(f"wordsway {__version__}")
-        raise typer.Exit
-    return value
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = [p.replace(kind=kind) for p in list(inspect.signature(command).parameters.values())[1:]]
+        parameters = [*common[:place], *own, *common[place:]]
 
+        def run(**values: Any) -> None:
+            taken = {parameter.name: values.pop(parameter.name) for parameter in common}
+            command(shared(**taken), **values)
 
-@app.callback()
-def root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """How far can one word move a model? Bounds from below (search) and from above (certificates)."""
+        # typer reads these of a command.
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run
 
-
-def command_line() -> list[str]:
-    """What was typed, for the record."""
-    return ["wordsway", *sys.argv[1:]]
+    return decorate
 
 
 def read_text(text: str | None, file: Path | None) -> str | None:
@@ -144,6 +171,16 @@ def read_text(text: str | None, file: Path | None) -> str | None:
     else:
         return text
     return decode(content, name).rstrip("\r\n")
+
+
+def the_text(text: str | None, file: Path | None) -> str:
+    """A text that must be there."""
+    given = read_text(text, file)
+    if given is None:
+        raise InputError('give a text in quotes, as "I love her smile", or --file PATH, or - for stdin')
+    if not given.strip():
+        raise InputError('the text is empty; give some words, as "I love her smile"')
+    return given
 
 
 def whole_numbers(text: str, option: str) -> list[int]:
@@ -166,16 +203,32 @@ def names_of(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+def check_output(name: str | None) -> None:
+    """Before a model is loaded: is there an output of that name?"""
+    if name is not None and not re.fullmatch(r"last|pooled(:first|:last|:mean)?|logits|all-layers|layer:\d+", name):
+        known = "last, pooled, pooled:first, pooled:last, logits, layer:K or all-layers"
+        raise InputError(f"--output {name!r} is not known; use {known}")
 
 
-def short_name(model: str) -> str:
-    """A model's name for a line: of a file, without its folders."""
-    return printable(Path(model).name if model.endswith(".gguf") else model)
+def check_files(*paths: Path | None) -> None:
+    """Before any work: can results be written where they are to be?"""
+    for path in paths:
+        if path is not None:
+            check_target(path)
 
 
-def printable(text: str) -> str:
-    """Text for a terminal: what would move the cursor, change colours or the direction of writing is spelled out."""
-    joiners = "\u200c\u200d"  # scripts and emoji need these
-    return "".join(c if c.isprintable() or c in joiners else c.encode("unicode_escape").decode() for c in text)
+def check_picture(path: Path | None) -> None:
+    if path is not None and path.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise InputError(f"--plot takes a file that ends in .png, .pdf or .svg, got {str(path)!r}")
+    check_files(path)
+
+
+def word_list(path: Path | None) -> list[str] | None:
+    """A file of words, one a line; lines that begin with # are comments."""
+    if path is None:
+        return None
+    lines = [line.strip() for line in decode(path.read_bytes(), str(path)).splitlines()]
+    words = [line for line in lines if line and not line.startswith("#")]
+    if not words:
+        raise InputError(f"{str(path)!r} has no words; write some, one a line")
+    return words

@@ -1,17 +1,21 @@
-"""What `wordsway measure` does with a result: look into its words, save it, make a page of it, print it."""
+"""What commands do with a result: complete it, save it, draw it, make a page of it, print it."""
 
 import json
-from collections.abc import Callable
+import sys
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.cli.options import command_line
+from wordsway.cli.command import command_line, number, short_name
 from wordsway.support.errors import InputError
+from wordsway.support.files import write_text
 
 if TYPE_CHECKING:
     from wordsway.measures.compare_word import Substitution
-    from wordsway.measures.results import Sensitivity
+    from wordsway.measures.results import Sensitivity, TokenSensitivity
+    from wordsway.models.running.model import Transformer
 
 
 @dataclass(frozen=True)
@@ -65,3 +69,47 @@ class Ending:
             show(result)
         if self.html is not None:
             write_report(result, self.html, quiet=self.as_json)
+
+
+def open_quietly(model: str, device: str) -> "Transformer":
+    """Load a model while a line says so, as that takes some seconds."""
+    from wordsway.models.loading.load import open_model
+    from wordsway.support.progress import waiting
+
+    with waiting(f"loading {short_name(model)}"):
+        return open_model(model, device=device)
+
+
+def said(entry: "TokenSensitivity") -> None:
+    """One line on stderr for what was just measured."""
+    upper = "" if entry.upper is None else f", at most {number(entry.upper)}"
+    print(f"token {', '.join(map(str, entry.tokens))}: at least {number(entry.lower)}{upper}", file=sys.stderr)
+
+
+def finish(result: Any, as_json: bool, out: Path | None, plot: Path | None, show: Any) -> None:
+    """Save, draw and print a result."""
+    if out is not None:
+        from wordsway.support.provenance import made
+
+        values = {**result.to_dict(), "made": made(command_line())}
+        write_text(out, json.dumps(values, indent=1, allow_nan=False) + "\n")
+    if plot is not None:
+        with warnings.catch_warnings(record=True) as lacking:
+            warnings.simplefilter("always")
+            result.plot().figure.savefig(plot, dpi=160)
+        if any("missing from font" in str(note.message) for note in lacking):
+            print("wordsway: note: the picture's font lacks some characters of the text", file=sys.stderr)
+    if as_json:
+        return print(json.dumps(result.to_dict(), allow_nan=False))
+    show(result)
+    if plot is not None:
+        print(f"wrote {plot}")
+
+
+def finish_grid(result: Any, as_json: bool, written: Sequence[Path], show: Callable[[Any], None]) -> None:
+    """Print the result of a grid of maps, and say which files were written."""
+    if as_json:
+        return print(json.dumps(result.to_dict(), allow_nan=False))
+    show(result)
+    if written:
+        print("written: " + ", ".join(str(path) for path in written))

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from wordsway.cli.options import Debug, app, one_line_errors
+from wordsway.cli.command import app, one_line_errors
+from wordsway.cli.options import Debug
 from wordsway.support.errors import InputError
 from wordsway.support.files import check_target
 

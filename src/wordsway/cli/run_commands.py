@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wordsway.cli import completion
-from wordsway.cli.options import Debug, Engine, Json, Own, Workers, app, one_line_errors, printable
+from wordsway.cli.command import app, one_line_errors, printable
+from wordsway.cli.options import Debug, Engine, Json, Own, Workers
 from wordsway.cli.run_studies import carry_out
 from wordsway.support.errors import InputError
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from wordsway.cli.options import command_line, printable
+from wordsway.cli.command import command_line, printable
 
 if TYPE_CHECKING:
     from wordsway.studies.reproduce import Written

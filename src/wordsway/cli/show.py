@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.cli.options import number, printable, short_name
+from wordsway.cli.command import number, printable, short_name
 from wordsway.measures.ranks import rank_name, shared_ranks, tie_sentence
 
 if TYPE_CHECKING:

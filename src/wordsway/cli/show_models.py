@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.cli.options import number, printable, short_name
+from wordsway.cli.command import number, printable, short_name
 
 if TYPE_CHECKING:
     from wordsway.measures.attention_maps import AttentionMaps

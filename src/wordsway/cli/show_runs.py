@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from wordsway.cli.options import printable
+from wordsway.cli.command import printable
 from wordsway.support.memory import show_bytes
 
 if TYPE_CHECKING:

@@ -7,25 +7,14 @@ from typing import Annotated
 import typer
 
 from wordsway.cli import completion
-from wordsway.cli.model_options import (
-    Budget,
-    BudgetOption,
-    Device,
-    MaxTokens,
-    Model,
-    Out,
-    Plot,
-    TextArgument,
-    TextFile,
-    check_files,
+from wordsway.cli.command import TextCommand, app, one_line_errors
+from wordsway.cli.options import (
+    ModelOptions,
     check_output,
-    check_picture,
-    finish,
-    open_quietly,
-    the_text,
+    with_options,
     word_list,
 )
-from wordsway.cli.options import Debug, Json, Seed, TextCommand, app, one_line_errors
+from wordsway.cli.output import finish, open_quietly
 from wordsway.support.errors import InputError
 
 
@@ -36,10 +25,9 @@ class Search(StrEnum):
 
 
 @app.command(cls=TextCommand)
+@with_options(ModelOptions, "model")
 def substitute(
-    text: TextArgument = None,
-    file: TextFile = None,
-    model: Model = "minilm",
+    common: ModelOptions,
     word: Annotated[str, typer.Option(help="The word to replace: itself, its number from 1, or all.")] = "all",
     top: Annotated[int, typer.Option(min=1, help="How many replacements to list.")] = 10,
     output: Annotated[
@@ -58,7 +46,6 @@ def substitute(
         bool | None, typer.Option("--same-length/--any-length", help="Must a replacement have as many tokens?")
     ] = None,
     search: Annotated[Search, typer.Option(help="Try every candidate, or be guided by what others did.")] = Search.auto,
-    budget: BudgetOption = Budget.default,
     against: Annotated[
         str | None, typer.Option(help="Another prompt: compare a causal model's answers to the two.")
     ] = None,
@@ -68,24 +55,17 @@ def substitute(
     answer: Annotated[
         int | None, typer.Option(min=0, help="With --against: length of the answers, in tokens (40).")
     ] = None,
-    max_tokens: MaxTokens = None,
-    seed: Seed = 0,
-    device: Device = "cpu",
-    plot: Plot = None,
-    out: Out = None,
-    as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Which real word moves the model's output most; for a classifier, which one flips the prediction.
 
     With --against, a causal model's next token and greedy answer for two prompts.
     """
-    with one_line_errors(debug):
-        given = the_text(text, file)
-        check_files(out)
-        check_picture(plot)
+    with one_line_errors(common.debug):
+        given = common.checked_text()
         allowed = word_list(candidates)
-        if against is not None and (allowed is not None or plot is not None or word != "all" or output is not None):
+        if against is not None and (
+            allowed is not None or common.plot is not None or word != "all" or output is not None
+        ):
             raise InputError("--against compares two prompts: leave out --word, --output, --candidates and --plot")
         if against is None and (chat is not None or answer is not None):
             raise InputError("--chat, --plain and --answer belong to --against")
@@ -93,7 +73,7 @@ def substitute(
         from wordsway.cli.show_models import prompt_tables, substitution_tables
         from wordsway.support.progress import progress_bar, waiting
 
-        opened = open_quietly(model, device)
+        opened = open_quietly(common.model, common.device)
         if against is not None:
             from wordsway.measures.prompts import compare_prompts
 
@@ -101,10 +81,10 @@ def substitute(
                 compared = compare_prompts(
                     opened, given, against, chat=chat, answer_tokens=40 if answer is None else answer
                 )
-            return finish(compared, as_json, out, None, prompt_tables)
+            return finish(compared, common.as_json, common.out, None, prompt_tables)
         from wordsway.measures.best_words import substitutions
 
-        with progress_bar(not as_json) as update:
+        with progress_bar(not common.as_json) as update:
             result = substitutions(
                 opened,
                 given,
@@ -116,9 +96,9 @@ def substitute(
                 similar=similar,
                 same_length=same_length,
                 search=search.value,
-                budget=budget.value,
-                seed=seed,
-                max_tokens=max_tokens,
+                budget=common.budget.value,
+                seed=common.seed,
+                max_tokens=common.max_tokens,
                 progress=lambda done, total: update(done, total, "text"),
             )
-        finish(result, as_json, out, plot, substitution_tables)
+        finish(result, common.as_json, common.out, common.plot, substitution_tables)
