@@ -24,7 +24,7 @@ from wordsway.cli.options import (
     check_output,
     read_text,
 )
-from wordsway.cli.output import Ending
+from wordsway.cli.output import ResultOutput
 from wordsway.cli.report_command import check_page
 from wordsway.support.errors import InputError
 
@@ -155,7 +155,7 @@ def measure(
             raise InputError("--explain is about the words of one text; it does not go with --against")
         if html is not None and out is not None and html.absolute() == out.absolute():
             raise InputError("--html and --out name the same file; give each one of its own")
-        end = Ending(as_json, out, html, explained, seed, device)
+        end = ResultOutput(as_json, out, html, explained, seed, device)
         if given is None:
             refuse_text_options(encoder, model, against, word, joint, special, raw, layer, max_tokens)
         asked = Asked(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.cli.measure_checks import GAUSSIAN
 from wordsway.cli.options import At, the_text, whole_numbers
-from wordsway.cli.output import Ending, open_quietly, said
+from wordsway.cli.output import ResultOutput, open_quietly, said
 from wordsway.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Rows:
         return synthetic_tokens(n, d, seed, source.correlation)
 
 
-def measure_model(asked: Asked, model: str, output: str, at: At, end: Ending) -> None:
+def measure_model(asked: Asked, model: str, output: str, at: At, end: ResultOutput) -> None:
     """Carry out `wordsway measure TEXT --model M`."""
     from wordsway.cli import show
     from wordsway.measures.sensitivity import word_sensitivity
@@ -109,7 +109,7 @@ def measure_map(
     together: dict[str, Any],
     certificate: bool,
     against: str | None,
-    end: Ending,
+    end: ResultOutput,
 ) -> None:
     """Carry out `wordsway measure` for a map: on a text, on Gaussian tokens, or on a text and another one."""
     from wordsway.cli import show

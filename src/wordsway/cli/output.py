@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Ending:
-    """What was asked for. `explained` is how many words to look into; unless given, some for a page and none else."""
+class ResultOutput:
+    """The ways out that `wordsway measure` was asked for. `explained` is how many words to look into; unless given, some
+    for a page and none else."""
 
     as_json: bool
     out: Path | None

@@ -11,7 +11,7 @@ import typer
 from wordsway.cli import completion
 from wordsway.cli.command import app, one_line_errors, printable
 from wordsway.cli.options import Debug, Engine, Json, Own, Workers
-from wordsway.cli.run_studies import carry_out
+from wordsway.cli.run_studies import run_and_show
 from wordsway.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def reproduce(
     with one_line_errors(debug):
         options: dict[str, Any] = {"encoder": encoder, "data": data, "padding": padding, "chat_model": chat_model}
         asked = _known(names or [], scale, **options, trials=trials, seed=seed)
-        carry_out(asked, out or Path("runs") / scale, engine, workers, scheduler, as_json=as_json, join=True)
+        run_and_show(asked, out or Path("runs") / scale, engine, workers, scheduler, as_json=as_json, join=True)
 
 
 @app.command()
@@ -151,7 +151,7 @@ def run(
             _, too_wide = narrowed(found)
             if too_wide:
                 raise InputError(too_wide[0].replace(" becomes ", " is too wide; it could be "))
-        carry_out([found], out or Path("runs") / found.name, engine, workers, scheduler, as_json=as_json)
+        run_and_show([found], out or Path("runs") / found.name, engine, workers, scheduler, as_json=as_json)
 
 
 def _known(names: Sequence[str], scale: str, **options: Any) -> "list[Study]":
@@ -179,7 +179,7 @@ def resume(
 ) -> None:
     """Go on with a run that was stopped."""
     with one_line_errors(debug):
-        carry_out(None, folder, engine, workers, scheduler, retry=failed, as_json=as_json)
+        run_and_show(None, folder, engine, workers, scheduler, retry=failed, as_json=as_json)
 
 
 @app.command()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from wordsway.studies.study import Study
 
 
-def carry_out(
+def run_and_show(
     asked: "Sequence[Study] | None",
     out: Path,
     engine: str,

@@ -133,9 +133,7 @@ def substitutions(
     tokens = encoded_for(phi, text, max_tokens)
     every = [k for k, name in enumerate(tokens.words) if any(letter.isalnum() for letter in name)]
     places = every if word == "all" else [find_word(tokens, word)]
-    lengths = phi.output.has_rows if same_length is None else same_length
-    if phi.output.has_rows and not lengths:
-        raise InputError(f"output={phi.output.name!r} has a row for each token, so it needs same_length")
+    lengths = _same_length(phi, same_length)
     options = {"allowed": candidates, "pieces": pieces, "similar": similar, "same_length": lengths}
     choices = [find_candidates(opened, tokens, place, **options) for place in places]
     if not any(len(found) for found in choices):
@@ -194,6 +192,13 @@ def _check_options(search: str, budget: str, top: int, candidates: Sequence[str]
     check_size(top, "top")
     if isinstance(candidates, str) or (candidates is not None and not len(candidates)):
         raise InputError(f"candidates must be a list of words with something in it, got {candidates!r}")
+
+
+def _same_length(phi: PretrainedMap, asked: bool | None) -> bool:
+    chosen = phi.output.has_rows if asked is None else asked
+    if phi.output.has_rows and not chosen:
+        raise InputError(f"output={phi.output.name!r} has a row for each token, so it needs same_length")
+    return chosen
 
 
 def _allowed(model: Transformer, tokens: Tokens, found: Candidates, search: str, budget: str, count: int) -> int:

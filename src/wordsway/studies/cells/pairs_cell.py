@@ -31,7 +31,7 @@ _SIDES = ("both", "one")
 class PairsCell(Cell):
     """A minimum-norm readout of `map`, trained on `pairs` pairs and asked about `test_pairs` others.
 
-    The data "generated" are minimal pairs of `pair_texts`: texts of exactly n tokens that differ in one, whose deciding
+    The data "generated" are minimal pairs of `datasets`: texts of exactly n tokens that differ in one, whose deciding
     sentence is at the "start" or at a "random" place. Their test pairs have subjects that training had not, and
     deciding words that were seen in training or are new. Other data are a source with pairs (a column `pair` or
     `batch_id`), of which the first n tokens are taken. Rows tell apart the words of the test pairs ("seen", "new", or
