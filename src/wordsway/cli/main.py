@@ -1,5 +1,6 @@
 """The command `wordsway`. Importing a command's module adds it to the application."""
 
+# ruff: noqa: F401
 from wordsway.cli import (
     app_command,
     attention_command,
@@ -13,19 +14,6 @@ from wordsway.cli import (
     substitute_command,
 )
 from wordsway.cli.command import app
-
-COMMANDS = (
-    app_command,
-    attention_command,
-    curve_command,
-    doctor_command,
-    generalize_command,
-    layers_command,
-    measure_command,
-    report_command,
-    run_commands,
-    substitute_command,
-)
 
 
 def main() -> None:

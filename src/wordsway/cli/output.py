@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ResultOutput:
-    """The ways out that `wordsway measure` was asked for. `explained` is how many words to look into; unless given, some
-    for a page and none else."""
+    """The ways out that `wordsway measure` was asked for. `explained` is how many words to look into; unless given,
+    some for a page and none else."""
 
     as_json: bool
     out: Path | None
