@@ -8,14 +8,14 @@ from torch import Tensor
 from wordsway.models.running.hidden_states import PretrainedEncoder
 from wordsway.support.errors import InputError
 
-_PROBES = ("One word can move a model, and we would like to know how far.", "Yes, it can.")
+_TEXTS = ("One word can move a model, and we would like to know how far.", "Yes, it can.")
 _TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6}  # of a row's norm; less precise weights get 0.05
 
 
 def check_encoder(encoder: PretrainedEncoder) -> PretrainedEncoder:
     """Stopping early gives the hidden states of a whole run; `inputs_embeds` give what ids give; and a padded text
     gives what it gives alone. Finds the position ids under which the last one holds. Raises an InputError otherwise."""
-    ids = [part.ids for part in encoder.tokenize(_PROBES)]
+    ids = [part.ids for part in encoder.tokenize(_TEXTS)]
     encoder.states(ids, 0)  # whether the tokenizer's ids are the model's
     alone = [_run(encoder, [part], "right")[0] for part in ids]
     _choose_stop(encoder, ids[0], alone[0])
