@@ -30,7 +30,7 @@ from wordsway.datasets.training_sets import RealTask
 from wordsway.maps.base import FeatureMap, moved
 from wordsway.studies.estimates import fit_exponent
 from wordsway.studies.figures.draw import save_figure
-from wordsway.studies.figures.pictures import plot_flips
+from wordsway.studies.figures.grid_figures import plot_flips
 from wordsway.studies.generalize import FlipPoint, summarize
 
 SIZES = (100, 700, 1300)

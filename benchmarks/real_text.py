@@ -21,7 +21,7 @@ from wordsway.models.running.hidden_states import PretrainedEncoder
 from wordsway.studies.curve import CurvePlan, Fit, curve
 from wordsway.studies.estimates import fit_exponent
 from wordsway.studies.figures.draw import save_figure
-from wordsway.studies.figures.pictures import plot_curve
+from wordsway.studies.figures.grid_figures import plot_curve
 
 LENGTHS = (10, 50, 100, 200)
 

@@ -102,7 +102,7 @@ def generalize(
         paths: list[Path] = []
         if common.out is not None:
             from wordsway.studies.figures.draw import save_figure
-            from wordsway.studies.figures.pictures import plot_flips
+            from wordsway.studies.figures.grid_figures import plot_flips
 
             for name in plan.maps:
                 plain = "".join(c if c.isalnum() or c in "-_=." else "-" for c in name)

@@ -1,4 +1,4 @@
-"""Pictures of results, with matplotlib loaded on demand and no global state changed."""
+"""Whole figures of `curve` and `generalize`, from their results; matplotlib is loaded on demand."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
