@@ -4,13 +4,19 @@
 from wordsway.cli import (
     app_command,
     attention_command,
+    compare_command,
     curve_command,
     doctor_command,
+    export_command,
     generalize_command,
     layers_command,
     measure_command,
     report_command,
-    run_commands,
+    reproduce_command,
+    resume_command,
+    run_command,
+    status_command,
+    studies_command,
     substitute_command,
 )
 from wordsway.cli.command import app

@@ -24,8 +24,7 @@ from wordsway.cli.options import (
     check_output,
     read_text,
 )
-from wordsway.cli.output import ResultOutput
-from wordsway.cli.report_command import check_page
+from wordsway.cli.output import ResultOutput, check_page
 from wordsway.support.errors import InputError
 
 

@@ -90,6 +90,24 @@ RunFolder = Annotated[
     Path | None, typer.Option(help="Folder for tables and pictures; a run that was stopped goes on from there.")
 ]
 
+Scheduler = Annotated[str | None, typer.Option(help="With --engine dask: a scheduler that runs, tcp://HOST:PORT.")]
+Scale = Annotated[
+    str,
+    typer.Option(
+        help="smoke (seconds), laptop (minutes) or paper (the published grid).",
+        autocompletion=completion.one_of(*completion.SCALES),
+    ),
+]
+Trials = Annotated[int | None, typer.Option(min=1, help="Texts and weights to average over.")]
+Data = Annotated[
+    str | None,
+    typer.Option(
+        help="Labelled texts: imdb, sentences, sample, a file, a folder or a hub id.", autocompletion=completion.data
+    ),
+]
+RunSeed = Annotated[int | None, typer.Option("--seed", min=0, help="Root of all randomness (0 unless given).")]
+Run = Annotated[Path, typer.Argument(help="The folder of a run.", show_default=False)]
+
 
 @dataclass(frozen=True)
 class ModelOptions:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.cli.command import command_line, number, short_name
 from wordsway.support.errors import InputError
-from wordsway.support.files import write_text
+from wordsway.support.files import check_target, write_text
 
 if TYPE_CHECKING:
     from wordsway.measures.compare_word import Substitution
@@ -60,8 +60,6 @@ class ResultOutput:
         return replace(result, worst=replace(result.worst, made=made(command_line())))
 
     def write(self, result: Any, show: Callable[[Any], None]) -> None:
-        from wordsway.cli.report_command import write_report
-
         if self.out is not None:
             result.save(self.out)
         if self.as_json:
@@ -114,3 +112,26 @@ def finish_grid(result: Any, as_json: bool, written: Sequence[Path], show: Calla
     show(result)
     if written:
         print("written: " + ", ".join(str(path) for path in written))
+
+
+def check_page(path: Path | None) -> None:
+    """Check, before any work, that this is a file for a page and can be written."""
+    if path is None:
+        return
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"a report is a file that ends in .html, got {str(path)!r}")
+    check_target(path)
+
+
+def write_report(source: Any, out: Path, quiet: bool = False) -> None:
+    """Make the page of a result or a path, and say where it is."""
+    from wordsway.report.page import report_html
+    from wordsway.support.memory import show_bytes
+    from wordsway.support.progress import waiting
+
+    check_page(out)
+    with waiting("making the report"):
+        page = report_html(source)
+    write_text(out, page)
+    if not quiet:
+        print(f"wrote {out} ({show_bytes(len(page.encode()))})")

@@ -28,7 +28,7 @@ def run_and_show(
 ) -> None:
     """Run studies (None: those that a folder has), then write and show what came out. With `join`, panels that a folder
     has beside those asked for stay part of their study."""
-    from wordsway.cli.report_command import write_report
+    from wordsway.cli.output import write_report
     from wordsway.cli.show_runs import count_of, show_claims, show_means, watching
     from wordsway.studies.reproduce import joined, replaced, write_reports
     from wordsway.studies.run.engines import make_engine
@@ -95,3 +95,15 @@ def _as_dict(written: "Written", out: Path) -> dict[str, Any]:
         "failed": dict(written.table.failed),
         "files": [str(path) for path in written.paths],
     }
+
+
+def built_in_with_notes(names: Sequence[str], scale: str, **options: Any) -> "list[Study]":
+    """Find built-in studies, and say on stderr what a reader should know of them."""
+    from wordsway.studies.reproduce import known_studies
+
+    asked, notes = known_studies(names, scale, **options)
+    if scale == "smoke":
+        notes.append("smoke tries out the machinery; its texts and sizes are too small for the claims")
+    for note in notes:
+        print(f"wordsway: note: {printable(note)}", file=sys.stderr)
+    return asked
