@@ -1,4 +1,4 @@
-"""A study that comes along, adapted: to another encoder, data or number of trials, and to what its encoder has."""
+"""Studies adapted: to another encoder, data or number of trials, and to how many coordinates an encoder has."""
 
 from dataclasses import fields, replace
 from typing import Any
