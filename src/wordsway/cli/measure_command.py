@@ -7,8 +7,15 @@ import typer
 
 from wordsway.cli import completion
 from wordsway.cli.command import TextCommand, app, one_line_errors
-from wordsway.cli.measure_checks import check_early, refuse_text_options, refuse_with_model
-from wordsway.cli.measure_steps import Asked, Rows, measure_map, measure_model
+from wordsway.cli.measure_steps import (
+    Asked,
+    Rows,
+    check_early,
+    measure_map,
+    measure_model,
+    refuse_text_options,
+    refuse_with_model,
+)
 from wordsway.cli.options import (
     At,
     Debug,
