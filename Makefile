@@ -41,7 +41,7 @@ portable: $(REAL)
 # What depends most on rounding, with SSE only.
 other-processor: $(REAL)
 	$(BIN)/python tools/portable.py --sets sse --threads 1 $(MORE) \
-		--tests tests/test_search.py tests/test_word_sensitivity.py tests/test_docs_run.py
+		--tests tests/search/test_search.py tests/measures/test_word_sensitivity.py tests/project/test_docs_run.py
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -66,7 +66,7 @@ bench: $(REAL)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]"
 	$(BIN)/python benchmarks/models.py
 
-# Wheel and sdist, in dist/; tests/test_release.py installs the wheel in an empty environment.
+# Wheel and sdist, in dist/; tests/project/test_release.py installs the wheel in an empty environment.
 dist: $(READY)
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .

@@ -225,7 +225,7 @@ def growth(options: argparse.Namespace) -> list[dict[str, Any]]:
     import torch
 
     import wordsway as ws
-    from wordsway.estimates import fit_exponent
+    from wordsway.studies.estimates import fit_exponent
 
     def step_seconds(phi: Any, X: Any, repeats: int, batch: int) -> float:
         view = phi.view(X, [0], dtype=torch.float32)

@@ -26,12 +26,12 @@ import torch
 from torch import Tensor
 
 import wordsway as ws
-from wordsway.estimates import fit_exponent
-from wordsway.figures import save_figure
-from wordsway.flips import FlipPoint, summarize
+from wordsway.datasets.training_sets import RealTask
 from wordsway.maps.base import FeatureMap, moved
-from wordsway.plots import plot_flips
-from wordsway.tasks import RealTask
+from wordsway.studies.estimates import fit_exponent
+from wordsway.studies.figures.draw import save_figure
+from wordsway.studies.figures.grid_figures import plot_flips
+from wordsway.studies.generalize import FlipPoint, summarize
 
 SIZES = (100, 700, 1300)
 

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 import wordsway as ws
-from wordsway.pretrained.attention import Attraction, draw_attention
-from wordsway.pretrained.guided import largest
-from wordsway.pretrained.load import open_model
-from wordsway.pretrained.map import PretrainedMap
+from wordsway.models.loading.load import open_model
+from wordsway.models.moving.attention_weights import Attraction, draw_attention
+from wordsway.models.moving.map import PretrainedMap
+from wordsway.search.guided import largest
 
 
 def reviews(count: int, seed: int, at_least: int) -> tuple[str, ...]:
@@ -240,7 +240,7 @@ def heads(arguments: argparse.Namespace) -> None:
 
 def decisive(arguments: argparse.Namespace) -> None:
     """Twenty sentences with one decisive word: its rank by what the list of antonyms, and the vocabulary, can do."""
-    data = files("wordsway") / "data"
+    data = files("wordsway.datasets") / "bundled"
     lines = (data / "antonyms.txt").read_text(encoding="utf-8").splitlines()
     words = [line for line in lines if line and not line.startswith("#")]
     rows = list(csv.DictReader((data / "decisive.csv").read_text(encoding="utf-8").splitlines()))

@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import wordsway as ws
-from wordsway.curves import CurvePlan, Fit, curve
-from wordsway.encoders.load import load, locate
-from wordsway.encoders.pretrained import PretrainedEncoder
-from wordsway.estimates import fit_exponent
-from wordsway.figures import save_figure
-from wordsway.plots import plot_curve
+from wordsway.models.loading.load import load_encoder
+from wordsway.models.loading.locate import locate
+from wordsway.models.running.hidden_states import PretrainedEncoder
+from wordsway.studies.curve import CurvePlan, Fit, curve
+from wordsway.studies.estimates import fit_exponent
+from wordsway.studies.figures.draw import save_figure
+from wordsway.studies.figures.grid_figures import plot_curve
 
 LENGTHS = (10, 50, 100, 200)
 
@@ -66,7 +67,7 @@ def _interval(fit: Fit) -> str:
 def embedding(out: Path | None) -> None:
     """Layers that nobody asked for do not run, and a second run reads the cache."""
     texts = list(ws.load_texts("imdb", count=1000, seed=1).texts)
-    encoder = load(locate("minilm"), "cpu")
+    encoder = load_encoder(locate("minilm"), "cpu")
     tokens = sum(len(part.ids) for part in encoder.tokenize(texts))
     ws.encode(texts[:50], cache=False)
     first, whole = [], []

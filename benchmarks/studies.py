@@ -13,8 +13,8 @@ import time
 from dataclasses import dataclass
 
 import wordsway as ws
-from wordsway.cells.base import PROCESS, Cell, Outcome
-from wordsway.cells.recipes import KINDS
+from wordsway.studies.cells.base import PROCESS, Cell, Outcome
+from wordsway.studies.cells.recipes import KINDS
 
 REAL = {"map": ["rf", "raf", "relu-raf"], "n": [100, 150], "d": 768, "trials": 10}
 

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import wordsway as ws
-from wordsway.result import RandomChange
+from wordsway.measures.results import RandomChange
 
 HERE = Path(__file__).parent
 TEXT = "The food was good, but the waiter was rude."

@@ -56,8 +56,8 @@ def api_page(title: str, names: list[str]) -> str:
 
     lines = [f"# {title}", "", "All of these are names of the package: `import wordsway as ws`, then `ws.NAME`.", ""]
     for name in names:
-        home = wordsway._HOMES.get(name)
-        lines += [f"::: wordsway.{home}.{name}" if home else f"::: wordsway.{name}", ""]
+        home = getattr(getattr(wordsway, name, None), "__module__", "wordsway")
+        lines += [f"::: {home}.{name}", ""]
     return "\n".join(lines)
 
 
@@ -114,7 +114,7 @@ def command_section(path: str, command: Any, level: int) -> list[str]:
 def cli_page() -> str:
     import typer
 
-    from wordsway.cli import app
+    from wordsway.cli.main import app
 
     text = command_section("wordsway", typer.main.get_command(app), 1)
     text[0] = "# Command line"

@@ -1,4 +1,4 @@
-"""Make the sample that comes with wordsway: `python tools/make_sample.py` writes it to src/wordsway/data/.
+"""Make the sample that comes with wordsway: `python tools/make_sample.py` writes it to src/wordsway/datasets/bundled/.
 
 Two kinds of text, all written for this project. Reviews are put together from sentences about one subject, most of
 one mind, with a neutral or a mixed one between. Minimal pairs are two texts that differ in one word, which decides the
@@ -9,7 +9,7 @@ import json
 import random
 from pathlib import Path
 
-TARGET = Path(__file__).parent.parent / "src" / "wordsway" / "data" / "sample.jsonl"
+TARGET = Path(__file__).parent.parent / "src" / "wordsway" / "datasets" / "bundled" / "sample.jsonl"
 REVIEWS = 320
 PAIRS = 160
 

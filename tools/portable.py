@@ -1,7 +1,7 @@
 """Run tests as other processors would: with three instruction sets, and with one and two threads.
 
     python tools/portable.py                                  quick tests, docs blocks and notebooks, in all six ways
-    python tools/portable.py --sets sse --threads 1 --tests tests/test_search.py
+    python tools/portable.py --sets sse --threads 1 --tests tests/search
     python tools/portable.py -k attention -x                  what it does not know goes to pytest
 
 Every way is run, whatever became of those before it; the exit code is 1 if any failed.
@@ -33,7 +33,7 @@ SETS = {
 VARIABLES = {variable for settings in SETS.values() for variable in settings}
 CAPABILITY = {"avx2": "AVX2", "sse": "DEFAULT"}  # the names that torch has for them
 QUICK = ["-m", "not slow"]
-DOCS = ["tests/test_docs_run.py::test_block", "tests/test_notebooks.py"]
+DOCS = ["tests/project/test_docs_run.py::test_block", "tests/project/test_notebooks.py"]
 ASK = "import torch; print(torch.backends.cpu.get_cpu_capability())"
 
 

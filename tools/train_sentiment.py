@@ -1,5 +1,5 @@
 """Train the sentiment classifier that comes with wordsway: `python tools/train_sentiment.py --sentences FILE` writes it
-to src/wordsway/data/. It takes a quarter of an hour, and makes the same file again on the same machine.
+to src/wordsway/models/loading/. It takes a quarter of an hour, and makes the same file again on the same machine.
 
 The classifier is logistic regression on the mean over a text's tokens, special ones included, of the last hidden state
 of the bundled encoder: z = weight . mean + bias, positive where z > 0, with probability 1 / (1 + exp(-z)). It learns
@@ -24,10 +24,10 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import wordsway as ws
-from wordsway.encoders.bundled import SHA256
-from wordsway.files import write_bytes
+from wordsway.models.loading.bundled import SHA256
+from wordsway.support.files import write_bytes
 
-TARGET = Path(__file__).parent.parent / "src" / "wordsway" / "data" / "sentiment.safetensors"
+TARGET = Path(__file__).parent.parent / "src" / "wordsway" / "models" / "loading" / "sentiment.safetensors"
 SEED = 20245
 REVIEWS = 12000  # to read: some are held out, and a few are there twice
 HELD_OUT = 1000

@@ -1,5 +1,5 @@
 """`python -m wordsway` is the command `wordsway`."""
 
-from wordsway.cli import main
+from wordsway.cli.main import main
 
 main()

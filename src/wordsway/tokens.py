@@ -13,9 +13,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from wordsway.errors import InputError
-from wordsway.memory import require
-from wordsway.seeds import normal
+from wordsway.support.errors import InputError
+from wordsway.support.memory import require
+from wordsway.support.seeds import normal
 
 STRUCTURES = ("mean", "ar1")
 

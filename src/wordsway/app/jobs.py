@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from wordsway.errors import InputError, one_line
+from wordsway.support.errors import InputError, one_line
 
 MOST_WAITING = 4
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.app.jobs import Job
 from wordsway.app.question import Question
-from wordsway.errors import InputError, TextWarning
+from wordsway.support.errors import InputError, TextWarning
 
 if TYPE_CHECKING:
     from wordsway.maps.base import FeatureMap
-    from wordsway.result import Sensitivity, TokenSensitivity
+    from wordsway.measures.results import Sensitivity, TokenSensitivity
     from wordsway.tokens import Tokens
 
 MOST_KEPT = 4  # results in memory, each with its map
@@ -61,10 +61,10 @@ def measure(question: Question, kept: Kept) -> Callable[[Job], None]:
     """The work of a job that answers a question."""
 
     def work(job: Job) -> None:
-        from wordsway.provenance import made
-        from wordsway.report import text_fragment
-        from wordsway.report.words import lead_of
-        from wordsway.sensitivity import word_sensitivity
+        from wordsway.measures.sensitivity import word_sensitivity
+        from wordsway.report.measurement import lead_of
+        from wordsway.report.page import text_fragment
+        from wordsway.support.provenance import made
 
         kept.make_room()
         job.say("loading", what=Path(question.model or question.encoder).name)
@@ -88,8 +88,8 @@ def explain_word(key: str, word: int, kept: Kept) -> Callable[[Job], None]:
     """The work of a job that says what the move found for one word does."""
 
     def work(job: Job) -> None:
-        from wordsway.explanations import explain
-        from wordsway.report import word_fragment
+        from wordsway.measures.explain import explain
+        from wordsway.report.page import word_fragment
 
         measured = kept.get(key)
         if measured is None:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from wordsway.encoders import bundled
-from wordsway.encoders.load import HUB_NAMES
-from wordsway.errors import InputError
-from wordsway.pretrained.heads import NAME as SENTIMENT
+from wordsway.models.loading import bundled
+from wordsway.models.loading.installed import HUB_NAMES
+from wordsway.models.loading.sentiment import NAME as SENTIMENT
+from wordsway.support.errors import InputError
 
 
 @dataclass(frozen=True)

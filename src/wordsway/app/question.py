@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from wordsway.app.offers import Offer
-from wordsway.errors import InputError
-from wordsway.pretrained.heads import NAME as SENTIMENT
+from wordsway.models.loading.sentiment import NAME as SENTIMENT
+from wordsway.support.errors import InputError
 
 if TYPE_CHECKING:
     from wordsway.maps.base import FeatureMap
@@ -85,10 +85,10 @@ class Question:
 
     def prepare(self) -> "tuple[FeatureMap, Tokens, float | list[float]]":
         """The map, the text, and its radii, as `wordsway measure` makes them."""
-        from wordsway.encoders.encode import encode
         from wordsway.maps.named import named_map
-        from wordsway.pretrained.load import open_model
-        from wordsway.pretrained.map import PretrainedMap
+        from wordsway.models.encoding.encode import encode
+        from wordsway.models.loading.load import open_model
+        from wordsway.models.moving.map import PretrainedMap
 
         if self.model is not None:
             phi = PretrainedMap(open_model(self.model), self.output)
@@ -143,7 +143,7 @@ def check_length(tokens: "Tokens") -> None:
 
 
 def _text(value: Any) -> str:
-    from wordsway.encoders.base import check_text
+    from wordsway.models.running.encoder import check_text
 
     text = check_text(value, "the text")
     if len(text) > MOST_CHARACTERS:

@@ -19,10 +19,10 @@ from wordsway.app.jobs import Full, Job, Worker
 from wordsway.app.measuring import Kept, Measured, explain_word, measure
 from wordsway.app.offers import Offer
 from wordsway.app.question import BUDGETS, MOST_TOKENS, OUTPUTS, Question
-from wordsway.errors import InputError
 from wordsway.maps.named import NAMES
-from wordsway.pretrained.heads import NAME as SENTIMENT
-from wordsway.report import report_html, script, stylesheet
+from wordsway.models.loading.sentiment import NAME as SENTIMENT
+from wordsway.report.page import report_html, script, stylesheet
+from wordsway.support.errors import InputError
 
 EXAMPLE = "The food was good, but the waiter was rude."
 _PAUSE = 0.05  # between two looks at what a job has said

@@ -15,7 +15,7 @@ import uvicorn
 from wordsway.app.jobs import Worker
 from wordsway.app.offers import Offer
 from wordsway.app.server import make_app
-from wordsway.errors import InputError
+from wordsway.support.errors import InputError
 
 HOST = "127.0.0.1"
 PORT = 8137

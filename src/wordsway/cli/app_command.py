@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from wordsway.cli.common import Debug, app, one_line_errors
-from wordsway.errors import InputError
+from wordsway.cli.command import app, one_line_errors
+from wordsway.cli.options import Debug
+from wordsway.support.errors import InputError
 
 _NEEDS = ("starlette", "uvicorn")
 

@@ -43,7 +43,7 @@ def list_of(*names: str) -> Complete:
 
 def models(incomplete: str) -> list[str]:
     """Models that need no download."""
-    from wordsway.encoders.at_hand import models_at_hand
+    from wordsway.models.loading.installed import models_at_hand
 
     return one_of(*(model.name for model in models_at_hand()))(incomplete)
 
@@ -55,7 +55,7 @@ def encoders(incomplete: str) -> list[str]:
 
 def studies(incomplete: str) -> list[str]:
     """Studies that come along."""
-    names = (file.name for file in (files("wordsway") / "studies").iterdir())
+    names = (file.name for file in (files("wordsway.studies") / "built_in").iterdir())
     return one_of(*sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))(incomplete)
 
 
@@ -66,6 +66,6 @@ def figures(incomplete: str) -> list[str]:
 
 def data(incomplete: str) -> list[str]:
     """Labelled texts by name, and the tables under WORDSWAY_DATA."""
-    from wordsway.encoders.at_hand import tables_at_hand
+    from wordsway.models.loading.installed import tables_at_hand
 
     return one_of(*DATA, *(table.name for table in tables_at_hand()))(incomplete)

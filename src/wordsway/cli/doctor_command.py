@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from wordsway.cli.common import Debug, Json, app, one_line_errors, printable
+from wordsway.cli.command import app, one_line_errors, printable
+from wordsway.cli.options import Debug, Json
 
 if TYPE_CHECKING:
-    from wordsway.doctor import Diagnosis
+    from wordsway.cli.doctor import Diagnosis
 
 _MARKS = {"ok": ("ok", "green"), "absent": ("-", "dim"), "note": ("note", "yellow"), "broken": ("BROKEN", "bold red")}
 
@@ -21,8 +22,8 @@ def doctor(as_json: Json = False, debug: Debug = False) -> None:
     Asks no network. The exit code is 1 if something that is installed does not work.
     """
     with one_line_errors(debug):
-        from wordsway.doctor import diagnose
-        from wordsway.progress import waiting
+        from wordsway.cli.doctor import diagnose
+        from wordsway.support.progress import waiting
 
         with waiting("looking around"):
             found = diagnose()
@@ -36,7 +37,7 @@ def _show(found: "Diagnosis") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from wordsway.doctor import PURPOSES
+    from wordsway.cli.doctor import PURPOSES
 
     console = Console(highlight=False)
     for section, findings in groupby(found.findings, key=lambda finding: finding.section):

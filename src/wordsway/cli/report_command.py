@@ -1,13 +1,13 @@
 """`wordsway report`: results and runs as a page."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from wordsway.cli.common import Debug, app, one_line_errors
-from wordsway.errors import InputError
-from wordsway.files import check_target
+from wordsway.cli.command import app, one_line_errors
+from wordsway.cli.options import Debug
+from wordsway.cli.output import write_report
 
 
 @app.command()
@@ -24,27 +24,3 @@ def report(
     """
     with one_line_errors(debug):
         write_report(source, out)
-
-
-def check_page(path: Path | None) -> None:
-    """Before any work: is that a file for a page, and can it be written?"""
-    if path is None:
-        return
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"a report is a file that ends in .html, got {str(path)!r}")
-    check_target(path)
-
-
-def write_report(source: Any, out: Path, quiet: bool = False) -> None:
-    """Make the page of a result or a path, and say where it is."""
-    from wordsway.files import write_text
-    from wordsway.memory import show_bytes
-    from wordsway.progress import waiting
-    from wordsway.report import report_html
-
-    check_page(out)
-    with waiting("making the report"):
-        page = report_html(source)
-    write_text(out, page)
-    if not quiet:
-        print(f"wrote {out} ({show_bytes(len(page.encode()))})")

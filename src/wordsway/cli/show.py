@@ -8,12 +8,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.cli.common import number, printable, short_name
-from wordsway.ranks import rank_name, shared_ranks, tie_sentence
+from wordsway.cli.command import number, printable, short_name
+from wordsway.measures.ranks import rank_name, shared_ranks, tie_sentence
 
 if TYPE_CHECKING:
-    from wordsway.comparison import Substitution
-    from wordsway.result import RandomChange, Sensitivity, WordSensitivity
+    from wordsway.measures.compare_word import Substitution
+    from wordsway.measures.results import RandomChange, Sensitivity, WordSensitivity
 
 MOST_ROWS = 20
 # From pale to dark blue: the lightness alone tells them apart, whichever colours an eye can see.

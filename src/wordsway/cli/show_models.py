@@ -7,14 +7,14 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.cli.common import number, printable, short_name
+from wordsway.cli.command import number, printable, short_name
 
 if TYPE_CHECKING:
-    from wordsway.attentions import AttentionMaps
-    from wordsway.layer_profiles import LayerProfile
-    from wordsway.pretrained.outcomes import Replacement
-    from wordsway.prompts import PromptChange
-    from wordsway.replacements import Substitutions
+    from wordsway.measures.attention_maps import AttentionMaps
+    from wordsway.measures.best_words import Substitutions
+    from wordsway.measures.layer_profile import LayerProfile
+    from wordsway.measures.prompts import PromptChange
+    from wordsway.models.moving.outcomes import Replacement
 
 _MOST_HEADS = 16
 

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from wordsway.cli.common import printable
-from wordsway.memory import show_bytes
+from wordsway.cli.command import printable
+from wordsway.support.memory import show_bytes
 
 if TYPE_CHECKING:
-    from wordsway.claims import Verdict
-    from wordsway.differences import Difference, Differences
-    from wordsway.engines import Engine
-    from wordsway.execution import Report
-    from wordsway.reproduction import Written
-    from wordsway.runner import Plan
-    from wordsway.study import Job, Study
+    from wordsway.studies.claims import Verdict
+    from wordsway.studies.compare_runs import Difference, Differences
+    from wordsway.studies.reproduce import Written
+    from wordsway.studies.run.engines import Engine
+    from wordsway.studies.run.runner import Plan
+    from wordsway.studies.run.worker import Report
+    from wordsway.studies.study import Job, Study
 
 _LINE_EVERY = 30.0  # seconds, where stderr is no terminal
 _START = 4.0  # seconds that workers take to load their libraries
@@ -122,7 +122,7 @@ def show_claims(found: "Sequence[Verdict]") -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from wordsway.reproduction import figure, interval
+    from wordsway.studies.reproduce import figure, interval
 
     console = Console(highlight=False)
     colours = {"holds": "green", "does not hold": "red"}
@@ -183,8 +183,8 @@ def show_means(written: "Written") -> None:
     """Of studies without claims: the mean over trials of every cell."""
     from rich.console import Console
 
-    from wordsway.differences import cell_means
-    from wordsway.tables import Table
+    from wordsway.studies.compare_runs import cell_means
+    from wordsway.studies.run.tables import Table
 
     console = Console(highlight=False)
     panels: dict[tuple[str, str], list[dict[str, Any]]] = {}

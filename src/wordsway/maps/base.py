@@ -12,10 +12,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.errors import InputError
+from wordsway.support.errors import InputError
 from wordsway.tokens import Tokens, check_tokens
 
-Probe = Callable[[Tensor], Tensor]
+InnerProducts = Callable[[Tensor], Tensor]
 _GROUP_NUMBERS = 12_000_000  # in all views of tokens that are searched side by side
 _MOST_VIEWS = 32
 # By how much the search's answer for one token varies over seeds and processors, relative to it: measured by
@@ -48,7 +48,7 @@ class View(ABC):
         """norm(phi(X + delta) - phi(X))^2."""
 
     @abstractmethod
-    def probe(self, targets: Float[Tensor, "q features"]) -> Probe:
+    def inner_products(self, targets: Float[Tensor, "q features"]) -> InnerProducts:
         """The function delta -> (*batch, q): inner products of the change with fixed targets."""
 
     @abstractmethod
@@ -96,7 +96,6 @@ class FeatureMap(ABC):
         """phi of many texts of one length, flattened. They are asked of a map that remembers in their order."""
         return torch.stack([self(text).flatten() for text in texts])
 
-    @abstractmethod
     def view(
         self,
         X: Float[Tensor, "n d"],
@@ -106,6 +105,12 @@ class FeatureMap(ABC):
         device: torch.device | str = "cpu",
     ) -> View:
         """Pay once for a text and the tokens that may move."""
+        self.check(X)
+        return self.make_view(X, check_tokens(tokens, len(X)), dtype, torch.device(device))
+
+    @abstractmethod
+    def make_view(self, X: Tensor, tokens: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> View:
+        """Make the view of a checked text; `view` is for callers, this for maps."""
 
     @abstractmethod
     def config(self) -> dict[str, Any]:
@@ -191,7 +196,7 @@ class PlainView(View):
     def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
         return self.change(delta).square().sum(-1)
 
-    def probe(self, targets: Float[Tensor, "q features"]) -> Probe:
+    def inner_products(self, targets: Float[Tensor, "q features"]) -> InnerProducts:
         fixed = targets.to(self.device, self.dtype)
         return lambda delta: self.change(delta).to(self.dtype) @ fixed.T  # a function may not keep the dtype
 

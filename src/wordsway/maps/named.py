@@ -1,21 +1,32 @@
 """Maps by name, as the command line and studies write them.
 
 "raf" is a map; "raf:heads=4,causal" is the same with options of its recipe, each NAME=VALUE, or NAME alone for true;
-"my_module:make" is a map of one's own (`own_maps`).
+"my_module:make" is a map of one's own, where make(n=, d=, seed=) makes the map.
+
+A study is data, and data must not run code: a module of one's own is imported only if it was allowed, by `allow_maps`
+(what `--own MODULE` does) or by naming it in WORDSWAY_OWN. Worker processes inherit that variable and import the module
+themselves.
 """
 
+import hashlib
+import importlib
+import os
+import re
+import sys
 from collections.abc import Callable
 from dataclasses import fields
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import torch
 
-from wordsway.errors import InputError
+from wordsway.maps.attention.random_attention import RandomAttention
 from wordsway.maps.base import FeatureMap
-from wordsway.maps.own_maps import is_own, own_map
-from wordsway.maps.random_attention import RandomAttention
-from wordsway.maps.random_features import RandomFeatures
-from wordsway.maps.random_transformer import RandomTransformer
+from wordsway.maps.features.random_features import RandomFeatures
+from wordsway.maps.from_callable import as_map
+from wordsway.maps.transformer.random_transformer import RandomTransformer
+from wordsway.support.errors import InputError, one_line
 
 NAMES = ("rf", "drf", "raf", "relu-raf", "transformer")
 Recipe = RandomAttention | RandomFeatures | RandomTransformer
@@ -27,6 +38,8 @@ _RECIPES: dict[str, tuple[Callable[..., Recipe], dict[str, Any]]] = {
     "relu-raf": (RandomAttention, {"score": "relu"}),
     "transformer": (RandomTransformer, {}),
 }
+VARIABLE = "WORDSWAY_OWN"
+_SPEC = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def named_map(
@@ -148,3 +161,75 @@ def _value(name: str, key: str, text: str, hint: Any) -> Any:
 def _no_options(name: str, depth: int | None = None, activation: str = "relu", temperature: float = 1.0) -> None:
     if depth is not None or activation != "relu" or temperature != 1.0:
         raise InputError(f"depth, activation and temperature have no meaning for map={name!r}, which is your own")
+
+
+def is_own(name: str) -> bool:
+    """Whether a map's name is that of one's own."""
+    return _SPEC.fullmatch(name) is not None and name.split(":")[0] not in NAMES
+
+
+def allow_maps(*modules: str) -> None:
+    """Allow studies and the command line to import these modules for maps of your own, here and in workers. They are
+    looked for as any import is, and in the current folder."""
+    for module in modules:
+        if not isinstance(module, str) or not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", module):
+            raise InputError(f"{module!r} is no module's name; for my_maps.py it is my_maps")
+        if module.endswith(".py"):
+            raise InputError(f"{module!r} is a file; its module's name is {module.removesuffix('.py')!r}")
+        _source(module)
+    os.environ[VARIABLE] = ",".join(dict.fromkeys([*_allowed(), *modules]))
+
+
+def check_allowed(name: str) -> None:
+    """Raise an InputError unless the module of a map of one's own may be imported."""
+    module = name.partition(":")[0]
+    if module not in _allowed():
+        raise InputError(
+            f"map={name!r} is none of {', '.join(NAMES)}; if {module} is code of your own, it is not allowed yet: "
+            f"--own {module} on the command line, ws.allow_maps({module!r}) in Python, or {VARIABLE}={module}"
+        )
+
+
+def own_map(name: str, n: int, d: int, seed: int) -> FeatureMap:
+    """What the function makes for texts of n tokens and d coordinates; a map, or any function of a text."""
+    module, _, function = name.partition(":")
+    check_allowed(name)
+    _source(module)
+    try:
+        make: Any = getattr(importlib.import_module(module), function, None)
+    except Exception as error:
+        raise InputError(f"cannot import {module}: {one_line(error)}") from error
+    if not callable(make):
+        raise InputError(f"{module} has no function {function!r} that could make a map")
+    try:
+        made = make(n=n, d=d, seed=seed)
+    except Exception as error:
+        message = f"{name} fails when called with n={n}, d={d}, seed={seed}: {one_line(error)}"
+        raise InputError(message) from error
+    return as_map(made)
+
+
+def revision_of_map(name: str) -> str:
+    """A hash of the module's source, so that results of other code are not taken for this one's. Nothing is run."""
+    return f"{name}@{hashlib.sha256(_source(name.partition(':')[0]).read_bytes()).hexdigest()[:12]}"
+
+
+def _allowed() -> list[str]:
+    return [part for part in os.environ.get(VARIABLE, "").split(",") if part]
+
+
+def _source(module: str) -> Path:
+    """The file of a module; packages above it are not imported to find it."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    importlib.invalidate_caches()
+    where, name, spec = None, "", None
+    for part in module.split("."):
+        name = f"{name}.{part}" if name else part
+        spec = PathFinder.find_spec(name, where)
+        if spec is None:
+            break
+        where = spec.submodule_search_locations
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        raise InputError(f"there is no module {module!r} in this folder or among the installed ones")
+    return Path(spec.origin)

@@ -1,5 +1,5 @@
-"""Results as a page: one file that needs no network, for measurements and for whole runs."""
+"""Results as a page: one file that needs no network, for measurements and for whole runs.
 
-from wordsway.report.page import report_html, script, stylesheet, text_fragment, word_fragment
-
-__all__ = ["report_html", "script", "stylesheet", "text_fragment", "word_fragment"]
+`page` chooses and renders, `parts` are what a report is made of; `measurement`, `model_results` and `runs` turn results
+into parts. Imports `studies`, `measures` and `support`.
+"""

@@ -3,6 +3,7 @@ other than our own are forbidden by the page itself, and it asks no network for 
 
 import base64
 import hashlib
+import json
 import os
 from functools import lru_cache
 from importlib.resources import files
@@ -10,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway import __version__
-from wordsway.errors import InputError, one_line
+from wordsway.measures.results import FORMAT, Sensitivity, load_result
+from wordsway.report.measurement import detail_of, of_measurement, words_of
 from wordsway.report.parts import LEVELS, Report
-from wordsway.report.words import detail_of, of_measurement, words_of
-from wordsway.result import Sensitivity
+from wordsway.support.errors import InputError, one_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -38,14 +39,39 @@ def _report_of(source: Any) -> Report:
     if isinstance(source, Sensitivity):
         return of_measurement(source)
     if isinstance(source, str | os.PathLike):
-        from wordsway.report.sources import of_path
-
-        return of_path(source)
+        return _of_path(source)
     if hasattr(source, "to_dict"):
-        from wordsway.report.results import of_values
+        from wordsway.report.model_results import of_values
 
         return of_values(source.to_dict(), "the result")
     raise InputError(f"a report is made of a result, a result's file or a run's folder, not of {type(source).__name__}")
+
+
+def _of_path(path: str | os.PathLike[str]) -> Report:
+    """Make the report of a run's folder or a result's file."""
+    place, name = Path(path), os.fspath(path)
+    if place.is_dir():
+        from wordsway.report.runs import of_run
+        from wordsway.studies.run.store import has_run
+
+        if not has_run(place):
+            raise InputError(f"there is no run in the folder {name!r}; give one that wordsway run or reproduce wrote")
+        return of_run(place)
+    if not place.exists():
+        raise InputError(f"there is no file or folder {name!r}; give a result (--out of a command) or a run's folder")
+    try:
+        values = json.loads(place.read_text(encoding="utf-8"), parse_constant=_refused)
+    except (ValueError, RecursionError):
+        raise InputError(f"{name!r} is no result: it is not JSON; results are what --out of a command writes") from None
+    if isinstance(values, dict) and values.get("format") == FORMAT:
+        return of_measurement(load_result(place))
+    from wordsway.report.model_results import of_values
+
+    return of_values(values, repr(name))
+
+
+def _refused(name: str) -> None:
+    raise ValueError(f"{name} is no number that a result has")
 
 
 def html_of(report: Report) -> str:

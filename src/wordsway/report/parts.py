@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from wordsway.result import Sensitivity, WordExplanation
+from wordsway.measures.results import Sensitivity, WordExplanation
 
 MOST_ROWS = 20_000  # of a table in a page; a larger one is a file of its own
 FIRST_ROWS = 50  # that are there without a script, and on a page of a table

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from wordsway.claims import FAILS, HOLDS, Verdict, exponent_over_trials
-from wordsway.figures import PICTURES, draw_panel
 from wordsway.report.parts import Claims, Facts, Grid, Heading, Report
-from wordsway.report.pictures import picture
-from wordsway.reproduction import verdicts
-from wordsway.store import PROVENANCE, Store
-from wordsway.study import Panel, Study
-from wordsway.tables import Table, read_table
+from wordsway.report.svg import picture
+from wordsway.studies.claims import FAILS, HOLDS, Verdict, exponent_over_trials
+from wordsway.studies.figures.draw import PICTURES, draw_panel
+from wordsway.studies.reproduce import verdicts
+from wordsway.studies.run.store import PROVENANCE, Store
+from wordsway.studies.run.tables import Table, read_table
+from wordsway.studies.study import Panel, Study
 
 
 def of_run(folder: Path) -> Report:

@@ -17,11 +17,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.constraints import Region
-from wordsway.errors import InputError
 from wordsway.maps.base import View
 from wordsway.search.metric import Metric
-from wordsway.seeds import normal
+from wordsway.search.regions import Region
+from wordsway.support.errors import InputError
+from wordsway.support.seeds import normal
 
 
 @runtime_checkable

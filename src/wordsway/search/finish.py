@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.constraints import Region
 from wordsway.search.ascent import Objective, value_and_tangent
 from wordsway.search.metric import Metric
+from wordsway.search.regions import Region
 
 _PAIRS = 40  # of the history: 12 reach 1% less in as many steps
 _FIRST = 0.05  # length of the first step, in radii

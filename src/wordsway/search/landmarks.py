@@ -19,17 +19,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.errors import TextWarning
-from wordsway.files import cache_folder, write_bytes
 from wordsway.maps.base import FeatureMap
 from wordsway.search.effort import Effort
 from wordsway.search.places import Landmarks, Place, PlaceSearch
+from wordsway.support.errors import TextWarning
+from wordsway.support.files import cache_folder, write_bytes
 from wordsway.tokens import Tokens
 
 SEED = 0
 _FORMAT = "wordsway.landmarks/1"
-# Wide rather than high: a text climbs on from landmarks, but misses a maximum that no scout came to. With 12 scouts, one
-# seed of two ended 15% lower on the texts that followed; three rounds instead of one gained nothing there.
+# Wide rather than high: a text climbs on from landmarks, but misses a maximum that no scout came to. With 12 scouts,
+# one seed of two ended 15% lower on the text that followed; three rounds instead of one gained nothing there.
 _EFFORT = Effort(scouts=30, rounds=1, polish=48, finish=64)
 _OF_A_TEXT = 12  # places: enough for several maxima, few enough to look at them all for every token of the core
 _ALIKE = 0.9  # cosine of two places that lead to the same maximum

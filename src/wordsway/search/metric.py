@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.constraints import Region
+from wordsway.search.regions import Region
 
 _FORGET = 0.98  # a step's weight after the next one: about the last 50 steps count
 _FLOOR = 0.1  # of an average direction's share, added to all of them, so that unseen ones are not blown up

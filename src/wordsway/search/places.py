@@ -20,13 +20,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.constraints import Ball
 from wordsway.maps.base import FeatureMap, View
 from wordsway.search.ascent import Found, Objective, glide, start_points
 from wordsway.search.effort import AGAIN, IDLE, JUDGES, LOOK, Effort, finalists
 from wordsway.search.finish import finish
 from wordsway.search.metric import Metric
-from wordsway.seeds import generator
+from wordsway.search.regions import Ball
+from wordsway.support.seeds import generator
 
 _WIDE = (0.3, 0.05)  # angles of the first steps, when nothing is known
 _NEAR = (0.06, 0.03)  # and from a place: larger ones would lose what is good about it

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.constraints import FROM_THE_EDGE, Region
+from wordsway.search.regions import FROM_THE_EDGE, Region
 
 
 def polish(

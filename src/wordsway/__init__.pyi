@@ -1,0 +1,67 @@
+"""The public names of wordsway, each with its home. `__init__.py` fetches them from here when they are first used."""
+
+from .certificates.base import Certificate as Certificate
+from .certificates.certify import certify as certify
+from .datasets.labelled_texts import LabelledTexts as LabelledTexts
+from .datasets.labelled_texts import load_texts as load_texts
+from .datasets.minimal_pairs import minimal_pairs as minimal_pairs
+from .datasets.training_sets import labelled_tokens as labelled_tokens
+from .learning.callback import WordSensitivityCallback as WordSensitivityCallback
+from .learning.flip_result import Flip as Flip
+from .learning.generalization import Generalization as Generalization
+from .learning.penalty import embedding_noise as embedding_noise
+from .learning.penalty import sensitivity_penalty as sensitivity_penalty
+from .learning.probe import ProbeReport as ProbeReport
+from .learning.probe import probe_sensitivity as probe_sensitivity
+from .maps.attention.random_attention import RandomAttention as RandomAttention
+from .maps.base import FeatureMap as FeatureMap
+from .maps.base import View as View
+from .maps.features.random_features import RandomFeatures as RandomFeatures
+from .maps.from_callable import FromCallable as FromCallable
+from .maps.named import allow_maps as allow_maps
+from .maps.named import named_map as named_map
+from .maps.transformer.random_transformer import RandomTransformer as RandomTransformer
+from .measures.attention_maps import AttentionMaps as AttentionMaps
+from .measures.attention_maps import attention_maps as attention_maps
+from .measures.best_words import Substitutions as Substitutions
+from .measures.best_words import substitutions as substitutions
+from .measures.compare_word import Substitution as Substitution
+from .measures.compare_word import substitution as substitution
+from .measures.explain import explain as explain
+from .measures.layer_profile import LayerProfile as LayerProfile
+from .measures.layer_profile import layer_profile as layer_profile
+from .measures.prompts import PromptChange as PromptChange
+from .measures.prompts import compare_prompts as compare_prompts
+from .measures.results import Sensitivity as Sensitivity
+from .measures.results import WordExplanation as WordExplanation
+from .measures.results import load_result as load_result
+from .measures.sensitivity import change as change
+from .measures.sensitivity import word_sensitivity as word_sensitivity
+from .models.encoding.encode import encode as encode
+from .models.encoding.synthetic import SyntheticEncoder as SyntheticEncoder
+from .models.encoding.vocabulary import random_words as random_words
+from .models.moving.map import PretrainedMap as PretrainedMap
+from .models.running.encoder import Encoder as Encoder
+from .report.page import report_html as report_html
+from .studies.curve import Curve as Curve
+from .studies.curve import CurvePlan as CurvePlan
+from .studies.curve import curve as curve
+from .studies.generalize import FlipPlan as FlipPlan
+from .studies.generalize import Flips as Flips
+from .studies.generalize import generalize as generalize
+from .studies.run.runner import run as run
+from .studies.run.tables import Table as Table
+from .studies.study import Panel as Panel
+from .studies.study import Study as Study
+from .studies.toml_files import find_study as find_study
+from .studies.toml_files import load_study as load_study
+from .support.errors import InputError as InputError
+from .support.errors import RankWarning as RankWarning
+from .support.errors import TextWarning as TextWarning
+from .support.errors import TooLargeError as TooLargeError
+from .tokens import Tokens as Tokens
+from .tokens import normalize_rows as normalize_rows
+from .tokens import synthetic_tokens as synthetic_tokens
+
+__all__: list[str]
+__version__: str

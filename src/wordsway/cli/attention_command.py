@@ -1,0 +1,66 @@
+"""`wordsway attention`: where a model looks, for two texts or before and after a word moves."""
+
+from typing import Annotated
+
+import typer
+
+from wordsway.cli.command import TextCommand, app, one_line_errors
+from wordsway.cli.options import (
+    At,
+    AtOption,
+    ModelOptions,
+    Radius,
+    with_options,
+)
+from wordsway.cli.output import finish, open_quietly
+from wordsway.support.errors import InputError
+
+
+@app.command(cls=TextCommand)
+@with_options(ModelOptions, "model")
+def attention(
+    common: ModelOptions,
+    against: Annotated[str | None, typer.Option(help="Another text, to be shown beside it.")] = None,
+    word: Annotated[str | None, typer.Option(help="Show the mass on this word: itself, or its number from 1.")] = None,
+    attract: Annotated[bool, typer.Option("--attract", help="Move the word so that it draws attention.")] = False,
+    layer: Annotated[int, typer.Option(min=1, help="The layer that is shown.")] = 1,
+    head: Annotated[str, typer.Option(help="The head that is shown, from 1; or mean.")] = "mean",
+    special: Annotated[bool, typer.Option("--special", help="Show special tokens ([CLS], ...) too.")] = False,
+    radius: Radius = 1.0,
+    at: AtOption = At.embeddings,
+) -> None:
+    """Attention maps side by side: of two texts, or of one before and after a word of it moves to draw attention.
+
+    The mass that the word gets, the mean weight over rows, is printed for every head and layer.
+    """
+    with one_line_errors(common.debug):
+        given = common.checked_text()
+        if head != "mean" and not head.isdecimal():
+            raise InputError(f"--head takes a number from 1, or mean; got {head!r}")
+        if attract and word is None:
+            raise InputError("--attract needs a word that is to draw attention: --word W")
+        if against is not None and (attract or word is not None):
+            raise InputError("give --against (two texts) or --word (one text), not both")
+        from wordsway.cli.show_models import attention_tables
+        from wordsway.measures.attention_maps import attention_maps
+        from wordsway.support.progress import progress_bar
+
+        opened = open_quietly(common.model, common.device)
+        with progress_bar(not common.as_json) as update:
+            result = attention_maps(
+                opened,
+                given,
+                against,
+                word=word,
+                attract=attract,
+                layer=layer,
+                head="mean" if head == "mean" else int(head),
+                special=special,
+                radius=radius,
+                at=at.value,
+                budget=common.budget.value,
+                seed=common.seed,
+                max_tokens=common.max_tokens,
+                progress=lambda done, total: update(done, total, "step"),
+            )
+        finish(result, common.as_json, common.out, common.plot, attention_tables)

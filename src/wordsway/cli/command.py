@@ -1,0 +1,115 @@
+"""The application, and what every command does: errors and notes as one line each, text that a terminal can show."""
+
+import errno
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from wordsway import __version__
+from wordsway.support.errors import InputError, TextWarning
+
+_UsageError: Any = typer.BadParameter.__mro__[1]  # has no public name in every version
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="How far can one word move a model? Bounds from below (search) and from above (certificates).",
+)
+
+
+class TextCommand(TyperCommand):
+    """A command whose argument is a text: one without quotes comes as several arguments."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except _UsageError as error:
+            if "unexpected extra argument" in str(error):
+                error.message += f'. Put the text in quotes: wordsway {ctx.info_name} "I love her smile"'
+            raise
+
+
+@contextmanager
+def one_line_errors(debug: bool, out: Path | None = None) -> Iterator[None]:
+    """One clear line and exit code 2 for what a user can mend; one line for what a user should know. `out` is a folder
+    where results are kept as they come."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", TextWarning)
+            warnings.showwarning = _note
+            yield
+    except KeyboardInterrupt:
+        kept = "" if out is None else f"; what was measured is kept in {out}: the same command goes on from there"
+        print(f"\nwordsway: stopped{kept}", file=sys.stderr)
+        raise typer.Exit(130) from None
+    except (InputError, OSError) as error:
+        if debug:
+            raise
+        message = _mend(error) if isinstance(error, OSError) else str(error)
+        print(f"wordsway: {printable(message)}", file=sys.stderr)
+        raise typer.Exit(2) from None
+
+
+def _mend(error: OSError) -> str:
+    """What the system refused, and what to do about it."""
+    if not error.strerror:
+        return str(error)
+    name = "" if error.filename is None else f": {str(error.filename)!r}"
+    usual = error.strerror == os.strerror(error.errno or 0)  # else it is ours, and says what to do itself
+    advice = {
+        errno.ENOENT: "check the path, and in which folder you are",
+        errno.EISDIR: "name a file in it",
+        errno.EACCES: "check who may read and write it, or name another place",
+        errno.EPERM: "check who may read and write it, or name another place",
+        errno.EROFS: "name another place with --out",
+        errno.ENOSPC: "free some space, or name another place with --out",
+    }
+    fix = advice.get(error.errno or 0) if usual else None
+    return f"{error.strerror}{name}" + ("" if fix is None else f"; {fix}")
+
+
+def _note(message: Warning | str, *details: Any, **more: Any) -> None:
+    print(f"wordsway: note: {printable(str(message))}", file=sys.stderr)
+
+
+def _version(value: bool) -> bool:
+    if value:
+        print(f"wordsway {__version__}")
+        raise typer.Exit
+    return value
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """How far can one word move a model? Bounds from below (search) and from above (certificates)."""
+
+
+def command_line() -> list[str]:
+    """What was typed, for the record."""
+    return ["wordsway", *sys.argv[1:]]
+
+
+def number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def short_name(model: str) -> str:
+    """A model's name for a line: of a file, without its folders."""
+    return printable(Path(model).name if model.endswith(".gguf") else model)
+
+
+def printable(text: str) -> str:
+    """Text for a terminal: what would move the cursor, change colours or the direction of writing is spelled out."""
+    joiners = "\u200c\u200d"  # scripts and emoji need these
+    return "".join(c if c.isprintable() or c in joiners else c.encode("unicode_escape").decode() for c in text)

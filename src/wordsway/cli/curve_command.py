@@ -1,0 +1,74 @@
+"""`wordsway curve`: word sensitivity against context length."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wordsway.cli import completion
+from wordsway.cli.command import app, number, one_line_errors
+from wordsway.cli.options import GridOptions, whole_numbers, with_options
+from wordsway.cli.output import finish_grid
+
+if TYPE_CHECKING:
+    from wordsway.studies.curve import Curve
+
+
+@app.command()
+@with_options(GridOptions, "own")
+def curve(
+    common: GridOptions,
+    n: Annotated[str, typer.Option("--n", help="Context lengths, by commas.")] = "10,20,50,100,150,200,250",
+    d: Annotated[str, typer.Option("--d", help="Embedding sizes, by commas.")] = "384",
+    trials: Annotated[int, typer.Option(min=1, help="Texts and weights to average over.")] = 5,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="Real texts: imdb, sentences, sample, a file, an aclImdb folder or a hub id. Else Gaussian.",
+            autocompletion=completion.data,
+        ),
+    ] = None,
+) -> None:
+    """Word sensitivity against context length, with fitted exponents and the prediction."""
+    with one_line_errors(common.debug, common.out):
+        from wordsway.maps.named import split_names
+        from wordsway.studies.curve import CurvePlan
+        from wordsway.studies.curve import curve as measure_curve
+        from wordsway.support.progress import progress_bar
+
+        lengths, sizes = whole_numbers(n, "--n"), whole_numbers(d, "--d")
+        grid = split_names(common.map), tuple(lengths), tuple(sizes), trials, common.seed, common.depth
+        plan = CurvePlan(*grid, common.token, data, common.encoder, common.layer)
+        with progress_bar(not common.as_json) as update:
+            result = measure_curve(plan, common.out, update, common.engine, common.workers)
+        paths: list[Path] = []
+        if common.out is not None:
+            from wordsway.studies.figures.draw import save_figure
+            from wordsway.studies.figures.grid_figures import plot_curve
+
+            paths = save_figure(plot_curve(result), common.out, "curve")
+            paths += [common.out / name for name in ("curve.csv", "cells.csv", "fits.json")]
+        finish_grid(result, common.as_json, paths, _show_curve)
+
+
+def _show_curve(result: "Curve") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    table = Table(box=None, padding=(0, 1))
+    for heading in ("map", "d", "n", "S at least", "sd", "at most", "random", "predicted"):
+        name = heading == "map"  # which may have options
+        table.add_column(heading, no_wrap=not name, overflow="fold", justify="left" if name else "right")
+    for p in result.points:
+        numbers = [number(value) for value in (p.mean, p.sd, p.upper, p.random, p.theory)]
+        table.add_row(p.map, str(p.d), str(p.n), *numbers)
+    console.print(table)
+    for fit in result.fits:
+        if fit.exponent is None:
+            continue
+        interval = "" if fit.low is None else f"  95% interval [{fit.low:.3f}, {fit.high:.3f}]"
+        beside = "" if fit.against_theory is None else f"  (S / predicted ~ n^{fit.against_theory:.3f})"
+        console.print(
+            f"{fit.map}, d={fit.d}: S ~ n^{fit.exponent:.3f}{interval}{beside}", soft_wrap=True, highlight=False
+        )

@@ -1,0 +1,168 @@
+"""`wordsway generalize`: can a model learn that one word flipped the meaning?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wordsway.cli import completion
+from wordsway.cli.command import app, number, one_line_errors, printable
+from wordsway.cli.options import (
+    Device,
+    GridOptions,
+    names_of,
+    numbers_of,
+    with_options,
+)
+from wordsway.cli.options import whole_numbers as whole
+from wordsway.cli.output import finish_grid
+from wordsway.support.errors import InputError
+
+if TYPE_CHECKING:
+    from wordsway.studies.generalize import FlipPlan, Flips
+
+
+@app.command()
+@with_options(GridOptions, "own")
+def generalize(
+    common: GridOptions,
+    n: Annotated[str, typer.Option("--n", help="Context lengths, by commas.")] = "40",
+    train_size: Annotated[str, typer.Option(help="Numbers of training texts, by commas.")] = "100,400",
+    training: Annotated[
+        str, typer.Option(help="finetune, retrain or both.", autocompletion=completion.one_of(*completion.TRAININGS))
+    ] = "both",
+    objective: Annotated[
+        str,
+        typer.Option(
+            help="What the move minimises, by commas: align, error, penalized.",
+            autocompletion=completion.list_of(*completion.OBJECTIVES),
+        ),
+    ] = "align,error",
+    penalty: Annotated[
+        str | None, typer.Option(help="For the objective penalized, by commas (0.1 unless given).")
+    ] = None,
+    trials: Annotated[int, typer.Option(min=1, help="Texts and weights to draw; each is a point.")] = 10,
+    d: Annotated[
+        str | None,
+        typer.Option("--d", help="Embedding sizes, by commas; unless given, the encoder's, or 384 of Gaussian texts."),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="Labelled texts: imdb, sentences, sample, a file, an aclImdb folder or a hub id. Else Gaussian texts "
+            "with labels from a linear rule.",
+            autocompletion=completion.data,
+        ),
+    ] = None,
+    shorter_than: Annotated[
+        int | None, typer.Option(min=2, help="With --data: only texts of fewer tokens (the paper: 240).")
+    ] = None,
+    device: Device = "cpu",
+) -> None:
+    """Can a model learn that one word flipped the meaning?
+
+    Trains on labelled texts, shows the model one more, then asks for its error on that text with one word moved and the
+    label flipped. Random features stay near (2 - gamma)^2, where gamma is how far the two texts were told apart before;
+    attention gets far below.
+    """
+    with one_line_errors(common.debug, common.out):
+        if data is None and (common.encoder != "minilm" or common.layer or shorter_than is not None):
+            raise InputError("--encoder, --layer and --shorter-than are about real texts; name some with --data")
+        if penalty is not None and "penalized" not in objective:
+            raise InputError("--penalty is for --objective penalized")
+        if shorter_than is not None and shorter_than <= max(whole(n, "--n"), default=0):
+            raise InputError(f"--shorter-than {shorter_than} leaves no texts of n={max(whole(n, '--n'))} tokens")
+        if training != "both" and "both" in training:
+            raise InputError("--training both is alone; else finetune, retrain or finetune,retrain")
+        from wordsway.learning.generalization import TRAININGS
+        from wordsway.maps.named import split_names
+        from wordsway.studies.generalize import FlipPlan
+        from wordsway.studies.generalize import generalize as run
+        from wordsway.support.progress import progress_bar
+
+        plan = FlipPlan(
+            maps=split_names(common.map),
+            n=tuple(whole(n, "--n")),
+            train_sizes=tuple(whole(train_size, "--train-size")),
+            trainings=TRAININGS if training == "both" else names_of(training),
+            objectives=names_of(objective),
+            penalties=(0.1,) if penalty is None else tuple(numbers_of(penalty, "--penalty")),
+            trials=trials,
+            d=(None,) if d is None else tuple(whole(d, "--d")),
+            seed=common.seed,
+            depth=common.depth,
+            token=common.token,
+            data=data,
+            encoder=common.encoder,
+            layer=common.layer,
+            shorter_than=shorter_than,
+        )
+        with progress_bar(not common.as_json) as update:
+            result = run(plan, common.out, update, device, common.engine, common.workers)
+        paths: list[Path] = []
+        if common.out is not None:
+            from wordsway.studies.figures.draw import save_figure
+            from wordsway.studies.figures.grid_figures import plot_flips
+
+            for name in plan.maps:
+                plain = "".join(c if c.isalnum() or c in "-_=." else "-" for c in name)
+                paths += save_figure(plot_flips(result, name), common.out, f"flips-{plain}")
+            paths += [common.out / "summary.csv", common.out / "points.csv"]
+        finish_grid(result, common.as_json, paths, _show)
+
+
+def _show(result: "Flips") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    console.print(printable(_heading(result.plan, result.points[0].d)), soft_wrap=True, highlight=False, markup=False)
+    table = Table(box=None, padding=(0, 1))
+    several = len(result.plan.d) > 1
+    headings = (
+        "map",
+        *(("d",) if several else ()),
+        "n",
+        "N",
+        "training",
+        "objective",
+        "gamma",
+        "Err",
+        "F",
+        "below half",
+    )
+    for heading in headings:
+        left = heading in ("map", "training", "objective")
+        table.add_column(heading, no_wrap=heading != "map", overflow="fold", justify="left" if left else "right")
+    for g in result.groups:
+        objective = g.objective if g.penalty is None else f"{g.objective} {g.penalty:g}"
+        width = (str(g.d),) if several else ()
+        row = (*width, str(g.n), str(g.train_size), g.training, objective)
+        share = f"{g.below} of {g.close}" if g.close else "-"
+        table.add_row(g.map, *row, number(g.gamma), number(g.err), number(g.alignment), share)
+    console.print(table)
+    console.print(
+        "gamma, Err, F: medians over trials. below half: of the points with gamma < 0.5, those with Err under half of "
+        "(2 - gamma)^2.",
+        highlight=False,
+    )
+    if result.note:
+        console.print(f"note: {result.note}", soft_wrap=True, highlight=False)
+    short = [p for p in result.points if p.rank < p.train_size]
+    if short:
+        worst = max(short, key=lambda p: p.residual)
+        console.print(
+            f"note: {len(short)} of {len(result.points)} points are from training features that depend on each other "
+            f"(rank {worst.rank} of {worst.train_size}; labels missed by up to {worst.residual:.2g})",
+            soft_wrap=True,
+            highlight=False,
+        )
+
+
+def _heading(plan: "FlipPlan", d: int) -> str:
+    source = "Gaussian texts" if plan.data is None else f"{plan.data}, encoder {plan.encoder} layer {plan.layer}"
+    first = 0 if plan.data is None else "first that is not special"
+    token = first if plan.token is None else plan.token
+    width = "" if len(plan.d) > 1 else f", d={d}"
+    trials = f"{plan.trials} trial" + ("s" if plan.trials > 1 else "")
+    return f"{source}{width}, token: {token}, {trials}, seed={plan.seed}"

@@ -1,0 +1,192 @@
+"""`wordsway measure`: one map at one text."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wordsway.cli import completion
+from wordsway.cli.command import TextCommand, app, one_line_errors
+from wordsway.cli.measure_steps import (
+    Asked,
+    Rows,
+    check_early,
+    measure_map,
+    measure_model,
+    refuse_text_options,
+    refuse_with_model,
+)
+from wordsway.cli.options import (
+    At,
+    Debug,
+    Depth,
+    Device,
+    Json,
+    MaxTokens,
+    Out,
+    Own,
+    Seed,
+    TextArgument,
+    TextFile,
+    check_output,
+    read_text,
+)
+from wordsway.cli.output import ResultOutput, check_page
+from wordsway.support.errors import InputError
+
+
+@app.command(cls=TextCommand)
+def measure(
+    text: TextArgument = None,
+    file: TextFile = None,
+    against: Annotated[
+        str | None, typer.Option(help="The text with one word replaced: measure what that changes.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Measure a model instead of a map: minilm, sentiment, mpnet, a folder, a hub id, or reinit:NAME.",
+            autocompletion=completion.models,
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a model: last (unless given), pooled, logits, layer:K or all-layers.",
+            autocompletion=completion.one_of(*completion.OUTPUTS),
+        ),
+    ] = None,
+    at: Annotated[At | None, typer.Option(help="Of a model: where moves enter (embeddings unless given).")] = None,
+    map: Annotated[
+        str | None,
+        typer.Option(
+            "--map",
+            help="rf, drf, raf (unless given), relu-raf, transformer; raf:heads=4,causal.",
+            autocompletion=completion.one_of(*completion.MAPS),
+        ),
+    ] = None,
+    own: Own = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            help="minilm (for a text, unless given), a hub id or folder, synthetic, or correlated.",
+            autocompletion=completion.encoders,
+        ),
+    ] = None,
+    layer: Annotated[int, typer.Option(min=0, help="Hidden state to embed with; 0 is the embedding layer.")] = 0,
+    n: Annotated[
+        int | None, typer.Option("--n", help="Keep the first N tokens; without a text, draw N (100) Gaussian ones.")
+    ] = None,
+    d: Annotated[int | None, typer.Option("--d", help="Keep the first D coordinates; of Gaussian tokens: 768.")] = None,
+    max_tokens: MaxTokens = None,
+    correlation: Annotated[float | None, typer.Option(help="Of two correlated tokens: their cosine (0.5).")] = None,
+    word: Annotated[str | None, typer.Option(help="Measure one word only: itself, or its number, as #3.")] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(help="Tokens to move: an index, several (0,3,5), or all; of a text, all tokens of words."),
+    ] = None,
+    joint: Annotated[bool, typer.Option("--joint", help="Move all pieces of a word together.")] = False,
+    special: Annotated[bool, typer.Option("--special", help="Move special tokens ([CLS], ...) too.")] = False,
+    tokens_at_once: Annotated[
+        int | None, typer.Option("--tokens-at-once", help="Move so many tokens together, greedily chosen.")
+    ] = None,
+    choose: Annotated[
+        str | None,
+        typer.Option(
+            help="With --tokens-at-once: greedy, random or given (--token).",
+            autocompletion=completion.one_of("greedy", "random", "given"),
+        ),
+    ] = None,
+    ball: Annotated[
+        str,
+        typer.Option(
+            help="With --tokens-at-once: a ball for each token, or one shared.",
+            autocompletion=completion.one_of("each", "shared"),
+        ),
+    ] = "each",
+    radius: Annotated[
+        float, typer.Option(help="Largest norm of a move, in units of sqrt(d); with --raw, of a token's own norm.")
+    ] = 1.0,
+    raw: Annotated[bool, typer.Option("--raw", help="Do not rescale rows to norm sqrt(d).")] = False,
+    depth: Depth = None,
+    activation: Annotated[
+        str,
+        typer.Option(
+            help="relu, tanh, gelu or identity, for rf and drf.",
+            autocompletion=completion.one_of(*completion.ACTIVATIONS),
+        ),
+    ] = "relu",
+    temperature: Annotated[float, typer.Option(help="Of the softmax, for raf.")] = 1.0,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="Of the search of a token: quick, default, thorough, or evaluations.",
+            autocompletion=completion.one_of(*completion.BUDGETS),
+        ),
+    ] = None,
+    certificate: Annotated[
+        bool, typer.Option("--certificate/--no-certificate", help="Upper bounds; a long text is quicker without.")
+    ] = True,
+    draws: Annotated[
+        int, typer.Option(min=0, help="Random moves to compare with; with --against, random words.")
+    ] = 100,
+    seed: Seed = 0,
+    device: Device = "cpu",
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Say each token's bounds on stderr as soon as they are known.")
+    ] = False,
+    out: Out = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a report, a page to look at, to this file.")] = None,
+    explained: Annotated[
+        int | None,
+        typer.Option(
+            "--explain",
+            min=0,
+            help="Look into so many words, the top ones (with --html: 10): attention, layers, real words.",
+        ),
+    ] = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """How far can each word of a text move a map's features?
+
+    wordsway measure "I love her smile" embeds the text with the bundled encoder and bounds every word's sensitivity.
+    Without a text, N Gaussian tokens take its place.
+    """
+    with one_line_errors(debug):
+        given = read_text(text, file)
+        check_early(radius, word, token, against, joint or special, out)
+        check_page(html)
+        if against is not None and explained:
+            raise InputError("--explain is about the words of one text; it does not go with --against")
+        if html is not None and out is not None and html.absolute() == out.absolute():
+            raise InputError("--html and --out name the same file; give each one of its own")
+        end = ResultOutput(as_json, out, html, explained, seed, device)
+        if given is None:
+            refuse_text_options(encoder, model, against, word, joint, special, raw, layer, max_tokens)
+        asked = Asked(
+            text=given,
+            word=word,
+            token=token,
+            joint=joint,
+            special=special,
+            radius=radius,
+            max_tokens=max_tokens,
+            budget=budget if budget is None or not budget.isdecimal() else int(budget),
+            draws=draws,
+            seed=seed,
+            device=device,
+            watch=watch,
+        )
+        if model is not None:
+            taken = {"--map": map, "--tokens-at-once": tokens_at_once, "--encoder": encoder, "--n": n, "--d": d}
+            taken |= {"--depth": depth, "--against": against}
+            refuse_with_model(taken, raw, layer, activation, temperature)
+            check_output(output)
+            return measure_model(asked, model, output or "last", at or At.embeddings, end)
+        if output is not None or at is not None:
+            raise InputError("--output and --at belong to --model")
+        rows = Rows(encoder, correlation, layer, raw, n, d)
+        recipe = {"depth": depth, "activation": activation, "temperature": temperature}
+        together = {"tokens_at_once": tokens_at_once, "choose": choose, "ball": ball}
+        measure_map(asked, map or "raf", recipe, rows, together, certificate, against, end)

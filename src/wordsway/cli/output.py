@@ -1,0 +1,137 @@
+"""What commands do with a result: complete it, save it, draw it, make a page of it, print it."""
+
+import json
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wordsway.cli.command import command_line, number, short_name
+from wordsway.support.errors import InputError
+from wordsway.support.files import check_target, write_text
+
+if TYPE_CHECKING:
+    from wordsway.measures.compare_word import Substitution
+    from wordsway.measures.results import Sensitivity, TokenSensitivity
+    from wordsway.models.running.model import Transformer
+
+
+@dataclass(frozen=True)
+class ResultOutput:
+    """The ways out that `wordsway measure` was asked for. `explained` is how many words to look into; unless given,
+    some for a page and none else."""
+
+    as_json: bool
+    out: Path | None
+    html: Path | None
+    explained: int | None
+    seed: int
+    device: str
+
+    def complete(self, phi: Any, X: Any, result: "Sensitivity", encoder: Any = None) -> "Sensitivity":
+        """The result with what its moves do, and how it was made."""
+        from wordsway.measures.explain import explain
+        from wordsway.support.progress import progress_bar
+        from wordsway.support.provenance import made
+
+        count = self.explained if self.explained is not None else 10 if self.html is not None else 0
+        if self.explained and not result.words:
+            raise InputError("--explain looks into words: it needs a text, and tokens that move alone")
+        if count and result.words:
+            with progress_bar(not self.as_json) as update:
+                result = explain(
+                    phi,
+                    X,
+                    result,
+                    count,
+                    encoder=encoder,
+                    seed=self.seed,
+                    device=self.device,
+                    progress=lambda done, total: update(done, total, "word explained"),
+                )
+        return replace(result, made=made(command_line()))
+
+    def compared(self, result: "Substitution") -> "Substitution":
+        """The same for a substitution, whose worst case says how it was made."""
+        from wordsway.support.provenance import made
+
+        return replace(result, worst=replace(result.worst, made=made(command_line())))
+
+    def write(self, result: Any, show: Callable[[Any], None]) -> None:
+        if self.out is not None:
+            result.save(self.out)
+        if self.as_json:
+            print(json.dumps(result.to_dict(), allow_nan=False))
+        else:
+            show(result)
+        if self.html is not None:
+            write_report(result, self.html, quiet=self.as_json)
+
+
+def open_quietly(model: str, device: str) -> "Transformer":
+    """Load a model while a line says so, as that takes some seconds."""
+    from wordsway.models.loading.load import open_model
+    from wordsway.support.progress import waiting
+
+    with waiting(f"loading {short_name(model)}"):
+        return open_model(model, device=device)
+
+
+def said(entry: "TokenSensitivity") -> None:
+    """One line on stderr for what was just measured."""
+    upper = "" if entry.upper is None else f", at most {number(entry.upper)}"
+    print(f"token {', '.join(map(str, entry.tokens))}: at least {number(entry.lower)}{upper}", file=sys.stderr)
+
+
+def finish(result: Any, as_json: bool, out: Path | None, plot: Path | None, show: Any) -> None:
+    """Save, draw and print a result."""
+    if out is not None:
+        from wordsway.support.provenance import made
+
+        values = {**result.to_dict(), "made": made(command_line())}
+        write_text(out, json.dumps(values, indent=1, allow_nan=False) + "\n")
+    if plot is not None:
+        with warnings.catch_warnings(record=True) as lacking:
+            warnings.simplefilter("always")
+            result.plot().figure.savefig(plot, dpi=160)
+        if any("missing from font" in str(note.message) for note in lacking):
+            print("wordsway: note: the picture's font lacks some characters of the text", file=sys.stderr)
+    if as_json:
+        return print(json.dumps(result.to_dict(), allow_nan=False))
+    show(result)
+    if plot is not None:
+        print(f"wrote {plot}")
+
+
+def finish_grid(result: Any, as_json: bool, written: Sequence[Path], show: Callable[[Any], None]) -> None:
+    """Print the result of a grid of maps, and say which files were written."""
+    if as_json:
+        return print(json.dumps(result.to_dict(), allow_nan=False))
+    show(result)
+    if written:
+        print("written: " + ", ".join(str(path) for path in written))
+
+
+def check_page(path: Path | None) -> None:
+    """Check, before any work, that this is a file for a page and can be written."""
+    if path is None:
+        return
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"a report is a file that ends in .html, got {str(path)!r}")
+    check_target(path)
+
+
+def write_report(source: Any, out: Path, quiet: bool = False) -> None:
+    """Make the page of a result or a path, and say where it is."""
+    from wordsway.report.page import report_html
+    from wordsway.support.memory import show_bytes
+    from wordsway.support.progress import waiting
+
+    check_page(out)
+    with waiting("making the report"):
+        page = report_html(source)
+    write_text(out, page)
+    if not quiet:
+        print(f"wrote {out} ({show_bytes(len(page.encode()))})")

@@ -1,0 +1,109 @@
+"""Run studies while somebody watches, then write and show what came out."""
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from wordsway.cli.command import command_line, printable
+
+if TYPE_CHECKING:
+    from wordsway.studies.reproduce import Written
+    from wordsway.studies.study import Study
+
+
+def run_and_show(
+    asked: "Sequence[Study] | None",
+    out: Path,
+    engine: str,
+    workers: int | None,
+    scheduler: str | None,
+    retry: bool = False,
+    as_json: bool = False,
+    join: bool = False,
+) -> None:
+    """Run studies (None: those that a folder has), then write and show what came out. With `join`, panels that a folder
+    has beside those asked for stay part of their study."""
+    from wordsway.cli.output import write_report
+    from wordsway.cli.show_runs import count_of, show_claims, show_means, watching
+    from wordsway.studies.reproduce import joined, replaced, write_reports
+    from wordsway.studies.run.engines import make_engine
+    from wordsway.studies.run.runner import work
+    from wordsway.studies.run.store import Store
+    from wordsway.support.progress import waiting
+
+    chosen = make_engine(engine, workers, scheduler)
+    with Store.open(out, create=asked is not None) as store:
+        if asked is not None:
+            for note in replaced(store.studies(), asked):
+                print(f"wordsway: note: {printable(note)}", file=sys.stderr)
+            asked = joined(store.studies(), asked) if join else asked
+            store.add_plans(asked)
+            store.remember("command", shlex.join(command_line()))
+        known = list(asked) if asked is not None else store.studies()
+        with watching(known, as_json) as watcher:
+            try:
+                work(store, known, chosen, retry, watcher)
+            except KeyboardInterrupt:
+                watcher.close()
+                done = f"{watcher.done} of {len(watcher.plan.pending)} cells" if hasattr(watcher, "plan") else "nothing"
+                print(
+                    f"\nwordsway: stopped; {done} measured and kept. Go on with: wordsway resume {out}", file=sys.stderr
+                )
+                raise typer.Exit(130) from None
+        with waiting("drawing figures"):
+            written = write_reports(store, known)
+    write_report(out, out / "report.html", quiet=True)
+    written.paths.append(out / "report.html")
+    if asked is None and any(study.name in ("curves", "generalize") for study in known):
+        print(
+            "wordsway: note: for the tables and pictures of wordsway curve or generalize, give that command again with "
+            f"--out {out}: nothing is measured twice",
+            file=sys.stderr,
+        )
+    if as_json:
+        print(json.dumps(_as_dict(written, out), allow_nan=False))
+    else:
+        if written.verdicts:
+            show_claims(written.verdicts)
+        else:
+            show_means(written)
+        print("written to " + str(out) + ": " + ", ".join(path.name for path in written.paths))
+    if written.table.failed:
+        shown = list(written.table.failed.items())
+        for label, error in shown[:5]:
+            print(f"wordsway: failed: {printable(label)}: {printable(error)}", file=sys.stderr)
+        print(
+            f"wordsway: {count_of(len(shown), 'cell')} failed; the others are kept. Try again with: "
+            f"wordsway resume {out} --failed",
+            file=sys.stderr,
+        )
+        raise typer.Exit(1)
+
+
+def _as_dict(written: "Written", out: Path) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "folder": str(out),
+        "rows": [dict(row) for row in written.table.rows],
+        "claims": [asdict(each) for each in written.verdicts],
+        "failed": dict(written.table.failed),
+        "files": [str(path) for path in written.paths],
+    }
+
+
+def built_in_with_notes(names: Sequence[str], scale: str, **options: Any) -> "list[Study]":
+    """Find built-in studies, and say on stderr what a reader should know of them."""
+    from wordsway.studies.reproduce import known_studies
+
+    asked, notes = known_studies(names, scale, **options)
+    if scale == "smoke":
+        notes.append("smoke tries out the machinery; its texts and sizes are too small for the claims")
+    for note in notes:
+        print(f"wordsway: note: {printable(note)}", file=sys.stderr)
+    return asked

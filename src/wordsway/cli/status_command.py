@@ -1,0 +1,46 @@
+"""`wordsway status`: how far a run is."""
+
+import json
+
+from wordsway.cli.command import app, one_line_errors, printable
+from wordsway.cli.options import Debug, Json, Run
+
+
+@app.command()
+def status(folder: Run, as_json: Json = False, debug: Debug = False) -> None:
+    """How far a run is, and what failed; also while it is at work."""
+    with one_line_errors(debug):
+        from wordsway.cli.show_runs import duration
+        from wordsway.studies.run.runner import make_plan
+        from wordsway.studies.run.store import Store
+        from wordsway.studies.run.tables import read_table
+
+        with Store.read(folder) as store:
+            known = store.studies()
+            parts = {study.name: make_plan(store, [study]) for study in known}
+            table, busy, results = read_table(store), store.busy(), store.results()
+        seconds = sum(result.provenance["seconds"] for result in results.values() if result.done)
+        if as_json:
+            counts = {
+                name: {"cells": len(p.jobs), "done": p.done, "failed": p.failed, "left": len(p.pending)}
+                for name, p in parts.items()
+            }
+            print(json.dumps({"studies": counts, "running": busy, "seconds": seconds, "failed": dict(table.failed)}))
+            return
+        for name, plan in parts.items():
+            left = f", {len(plan.pending)} left (about {duration(plan.seconds)} on one core)" if plan.pending else ""
+            failed = f", {plan.failed} failed" if plan.failed else ""
+            print(f"{name}: {plan.done} of {len(plan.jobs)} cells done{failed}{left}")
+        for study in known:
+            for panel in study.panels:
+                if panel.skip is not None:
+                    print(f"{study.name} {panel.id} is not run: {printable(panel.skip)}")
+        print(
+            f"{duration(seconds) if seconds else '0 s'} of cells measured; {'at work now' if busy else 'not running'}"
+        )
+        for label, error in table.failed.items():
+            print(f"failed: {printable(label)}: {printable(error)}")
+        if not busy and table.missing:
+            print(f"go on with: wordsway resume {folder}")
+        if not busy and table.failed:
+            print(f"try again what failed with: wordsway resume {folder} --failed")

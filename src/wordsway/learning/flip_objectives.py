@@ -1,0 +1,57 @@
+"""What a move of one word is asked to make small, when the model is to follow a flipped label.
+
+Notation is that of `generalization`: a move changes the features, and all that matters of the change are its inner
+products with t / |t|^2 and with theta*.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from wordsway.maps.base import View
+
+Aim = Literal["align", "error", "penalized"]
+AIMS: tuple[str, ...] = get_args(Aim)
+
+
+@dataclass(frozen=True)
+class FlipObjective:
+    """What is asked of a move, in terms of its two inner products: with t / |t|^2 and with theta*."""
+
+    before: float
+    y: int
+    aim: str
+    penalty: float
+
+    def outcome(self, inner: Float[Tensor, "*batch 2"]) -> tuple[Tensor, Tensor, Tensor]:
+        """F, f(X', theta*) - f(X, theta*), and f(X', theta_f/r)."""
+        alignment, told = 1 + inner[..., 0], inner[..., 1]
+        return alignment, told, self.before + told + alignment * (self.y - self.before)
+
+    def squares(self, inner: Float[Tensor, "*batch 2"]) -> Float[Tensor, "*batch"]:
+        """What is to be small: the squares of affine functions of the two inner products."""
+        matrix, constant = self.affine
+        return (inner @ matrix + constant).square().sum(-1)
+
+    @cached_property
+    def affine(self) -> tuple[Float[Tensor, "2 r"], Float[Tensor, " r"]]:
+        """F + 1, or what f(X', theta_f/r) misses -y by; then the penalised difference."""
+        if self.aim == "align":
+            rows, constant = [[1.0], [0.0]], [2.0]
+        elif self.aim == "error":
+            rows, constant = [[self.y - self.before], [1.0]], [2.0 * self.y]
+        else:
+            rows, constant = [[self.y - self.before, 0.0], [1.0, math.sqrt(self.penalty)]], [2.0 * self.y, 0.0]
+        return torch.tensor(rows, dtype=torch.float64), torch.tensor(constant, dtype=torch.float64)
+
+    def gain(self, view: View, targets: Float[Tensor, "2 k"]) -> Callable[[Tensor], Tensor]:
+        """The same through a view, as what a search can maximise."""
+        matrix, constant = (part.to(view.device, view.dtype) for part in self.affine)
+        products = view.inner_products(targets)
+        return lambda delta: -(products(delta) @ matrix + constant).square().sum(-1)

@@ -1,0 +1,244 @@
+"""RAF and its variants: score(X W X^T / (temperature sqrt(d))) X, with one head or several, for all tokens or some."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from wordsway.maps.attention import heads as several_heads
+from wordsway.maps.attention import one_token, scores
+from wordsway.maps.attention.attention_view import ROW_BLOCK, AttentionView, CaptureView, Sight, Text
+from wordsway.maps.attention.heads import HeadsView
+from wordsway.maps.attention.kernel import KernelView, kernel_attention, positive
+from wordsway.maps.base import FeatureMap, PlainView, View
+from wordsway.support.errors import InputError
+from wordsway.support.memory import require
+from wordsway.support.seeds import normal
+from wordsway.tokens import check_size
+
+LINEAR = "linear"
+_FEATURE_BLOCK = 2**20  # numbers in the texts whose features are computed together: few enough to stay in cache
+
+
+@dataclass(frozen=True)
+class RandomAttention:
+    """A recipe: W (d, d) with independent N(0, 1/d) entries.
+
+    `score` is "softmax", "relu", "relu2" (squared), "sigmoid", "sparsemax", "entmax" (1.5), each over logits divided by
+    `temperature` and with weights that sum to 1; or "linear": weights in proportion to f(q) . f(k), f = elu + 1. With
+    `rank`, W is sqrt(d / rank) Q K^T with Gaussian Q and K (d, rank); with several `heads`, each has a W of its own, of
+    rank d / heads unless given, and the features are those of all heads. `causal` rows see what comes before them and
+    themselves, `window` limits how far away; there are no value matrices.
+    """
+
+    score: str = "softmax"
+    temperature: float = 1.0
+    heads: int = 1
+    rank: int | None = None
+    causal: bool = False
+    window: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.score != LINEAR:
+            scores.find(self.score)
+        if not (isinstance(self.temperature, int | float) and 0 < self.temperature < math.inf):
+            raise InputError(f"temperature must be a positive number, got {self.temperature!r}")
+        check_size(self.heads, "heads")
+        if not isinstance(self.causal, bool):
+            raise InputError(f"causal must be true or false, got {self.causal!r}")
+        for name in ("rank", "window"):
+            if getattr(self, name) is not None:
+                check_size(getattr(self, name), name)
+        if self.score == LINEAR and (self.temperature != 1.0 or self.causal or self.window is not None):
+            raise InputError("score='linear' takes no temperature, no causal and no window: it is here for whole texts")
+
+    def check_width(self, d: int) -> None:
+        """Raise an InputError unless texts may have d coordinates."""
+        self.rank_for(d)
+
+    def rank_for(self, d: int) -> int | None:
+        """The rank of each head's W; None for a full Gaussian one."""
+        if self.rank is not None:
+            if self.rank > d:
+                raise InputError(f"rank={self.rank} is more than the d={d} coordinates of a token")
+            return self.rank
+        if self.heads > 1:
+            if d % self.heads:
+                raise InputError(f"heads={self.heads} does not divide d={d}; give a rank, or other numbers")
+            return d // self.heads
+        return d if self.score == LINEAR else None
+
+    def sample(self, d: int, seed: int = 0, *, n: int | None = None) -> "Attention":
+        """Draw W. A layer takes texts of any length, so n is not needed; it is checked where given."""
+        d, seed = check_size(d, "d"), check_size(seed, "seed", least=0)
+        if n is not None:
+            check_size(n, "n")
+        require(24.0 * d * d * self.heads, f"{self.heads} weight matrices of {d} x {d}", "use a smaller d")
+        rank = self.rank_for(d)
+        if rank is None:
+            W = normal((d, d), seed, "random_attention", dtype=torch.float64) / math.sqrt(d)
+            return Attention(self, W[None], n, seed)
+        drawn = [normal((2, d, rank), seed, "low_rank", head, dtype=torch.float64) for head in range(self.heads)]
+        Q, K = (torch.stack(drawn) / math.sqrt(d)).unbind(1)
+        return Attention(self, Q @ K.mT * math.sqrt(d / rank), n, seed, (Q, K))
+
+    @staticmethod
+    def from_weights(
+        W: Tensor,
+        score: str = "softmax",
+        temperature: float = 1.0,
+        *,
+        causal: bool = False,
+        window: int | None = None,
+    ) -> "Attention":
+        """The layer with your own W: logits are x_j^T W x_k / (temperature sqrt(d)), so W is W_query W_key^T; a stack
+        (heads, d, d) of them for several heads."""
+        shape = tuple(W.shape)
+        if W.dim() not in (2, 3) or shape[-2] != shape[-1] or 0 in shape or not W.is_floating_point():
+            raise InputError(f"W must be a square floating-point matrix (d, d), or (heads, d, d), got shape {shape}")
+        if not torch.isfinite(W).all():
+            raise InputError("W has entries that are NaN or infinite")
+        if score == LINEAR:
+            raise InputError("linear attention is not given by a W: its weights are no function of x_j^T W x_k")
+        stack = W.detach().to("cpu", torch.float64).reshape(-1, *shape[-2:])
+        recipe = RandomAttention(score, temperature, len(stack), shape[-1] if len(stack) > 1 else None, causal, window)
+        return Attention(recipe, stack, None, None)
+
+
+class Attention(FeatureMap):
+    """RandomAttention with weights, kept in float64. Of several heads, phi(X) is (heads, n, d)."""
+
+    def __init__(
+        self,
+        recipe: RandomAttention,
+        Ws: Float[Tensor, "h d d"],
+        n: int | None,
+        seed: int | None,
+        factors: tuple[Float[Tensor, "h d r"], Float[Tensor, "h d r"]] | None = None,
+    ) -> None:
+        self.recipe, self.Ws, self.factors, self.copies = recipe, Ws, factors, len(Ws)
+        self.n, self.d, self.seed = n, Ws.shape[-1], seed
+        self.score = None if recipe.score == LINEAR else scores.find(recipe.score)
+        self.sight = Sight(recipe.causal, recipe.window)
+        self.scale = 1.0 / (recipe.temperature * math.sqrt(self.d))
+        self._last: tuple[Tensor, tuple[torch.device, torch.dtype, int], list[Text]] | None = None
+
+    @property
+    def W(self) -> Float[Tensor, "d d"]:
+        """The weights of the one head."""
+        if len(self.Ws) > 1:
+            raise InputError(f"the layer has {len(self.Ws)} heads, each with a W of its own: Ws")
+        return self.Ws[0]
+
+    @cached_property
+    def structured(self) -> bool:
+        """Whether there is a cheap view: entmax and sparsemax have none, as moves change which tokens count at all."""
+        return self.score is None or isinstance(self.score, scores.PooledScore)
+
+    def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
+        self.check(X)
+        n, d = X.shape
+        require(self.plain_bytes(n, d), f"attention over n={n} tokens of d={d}", "use a shorter text")
+        return torch.stack([self._head(X, k) for k in range(len(self.Ws))]).squeeze(0)
+
+    def _head(self, X: Float[Tensor, "*b n d"], head: int) -> Float[Tensor, "*b n d"]:
+        """One head, by blocks of rows where there is one text."""
+        if self.score is None:
+            assert self.factors is not None
+            return kernel_attention(X, self.factors[0][head].to(X), self.factors[1][head].to(X))
+        return torch.cat([self.score.normalize(logits) @ X for logits in self._logits(X, head)], -2)
+
+    def attention_to(self, X: Float[Tensor, "n d"], tokens: Sequence[int]) -> Float[Tensor, " n"]:
+        chosen, heads = list(tokens), range(len(self.Ws))
+        return torch.stack([self._weights(X, head, chosen) for head in heads]).mean(0)
+
+    def _weights(self, X: Float[Tensor, "n d"], head: int, tokens: list[int]) -> Float[Tensor, " n"]:
+        """What the rows of one head give to some tokens."""
+        if self.score is None:
+            assert self.factors is not None
+            queries, keys = (positive(X @ part[head].to(X)) for part in self.factors)
+            return (queries @ keys[tokens].T).sum(1) / (queries @ keys.sum(0))
+        found = [self.score.normalize(logits)[:, tokens].sum(1) for logits in self._logits(X, head)]
+        return torch.cat(found)
+
+    def _logits(self, X: Float[Tensor, "*b n d"], head: int) -> Iterator[Float[Tensor, "*b r n"]]:
+        """The logits of one head, by blocks of rows."""
+        n = X.shape[-2]
+        queries, places = X @ (self.Ws[head].to(X) * self.scale), torch.arange(n, device=X.device)
+        step = max(1, ROW_BLOCK // n)
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            yield self.sight.hide(queries[..., rows, :] @ X.mT, places[rows], places)
+
+    def features(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b features"]:
+        n, d = texts.shape[1:]
+        if n * n > ROW_BLOCK or not len(texts):
+            return super().features(texts)
+        self.check(texts[0])
+        found = texts.new_empty(len(texts), len(self.Ws), n, d)
+        size = max(1, _FEATURE_BLOCK // (n * d))
+        for rows, out in zip(texts.split(size), found.split(size), strict=True):
+            for head in range(len(self.Ws)):
+                out[:, head] = self._head(rows, head)
+        return found.flatten(1)
+
+    def _batched(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b features"]:
+        """The same, differentiable, a few texts at a time."""
+        return torch.stack([self._head(texts, head) for head in range(len(self.Ws))], 1).flatten(1)
+
+    def plain_bytes(self, n: int, d: int) -> float:
+        logits = 0 if self.score is None else 4 * min(n * n, ROW_BLOCK + n)
+        return 8.0 * ((5 + len(self.Ws)) * n * d + logits + d * d * len(self.Ws))
+
+    def make_view(self, X: Tensor, tokens: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> View:
+        n, d = X.shape
+        numbers = 6 * n * d + 2 * d * d + 3 * min(n * n, ROW_BLOCK + n)
+        require(
+            len(self.Ws) * (8.0 * numbers + dtype.itemsize * (4 * n * d + d * d)),
+            f"a view of n={n} tokens of d={d}",
+            "use a shorter text",
+        )
+        if not self.structured:
+            need = dtype.itemsize * len(self.Ws) * (16.0 * n * d + 20.0 * n * n)
+            return PlainView(self._batched, X, tokens, dtype, device, need)
+        heads: list[CaptureView]
+        if self.score is None:
+            assert self.factors is not None
+            factors = zip(*self.factors, strict=True)
+            heads = [KernelView(X, Q, K, tokens, device, dtype) for Q, K in factors]
+        else:
+            heads = [AttentionView(text, tokens) for text in self._prepared(X, device, dtype)]
+        return heads[0] if len(heads) == 1 else HeadsView(heads)
+
+    def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
+        if len(views[0].tokens) > 1 or self.score is None or not self.structured:
+            return super().sq_norms(views)
+        alike = [view for view in views if isinstance(view, AttentionView)]
+        if len(alike) == len(views):
+            return one_token.sq_norms(alike)
+        return several_heads.sq_norms([view for view in views if isinstance(view, HeadsView)])
+
+    def side_by_side(self, n: int, d: int, m: int) -> int:
+        return max(1, super().side_by_side(n, d, m) // len(self.Ws)) if self.structured else 1
+
+    def _prepared(self, X: Float[Tensor, "n d"], device: torch.device, dtype: torch.dtype) -> list[Text]:
+        """What all tokens' views of a text share, for each head. The last one is kept, for as long as X is not written
+        to."""
+        key = (device, dtype, X._version)
+        assert isinstance(self.score, scores.PooledScore)
+        if self._last is None or self._last[0] is not X or self._last[1] != key:
+            texts = [Text(X, W * self.scale, self.score, device, dtype, self.sight) for W in self.Ws]
+            self._last = (X, key, texts)
+        return self._last[2]
+
+    def config(self) -> dict[str, Any]:
+        recipe = self.recipe
+        name = {"softmax": "raf", "relu": "relu-raf"}.get(recipe.score, f"{recipe.score}-raf")
+        more = {"heads": recipe.heads, "rank": recipe.rank, "causal": recipe.causal, "window": recipe.window}
+        shown = {key: value for key, value in more.items() if value != getattr(RandomAttention(), key)}
+        return {"map": name, "score": recipe.score, "temperature": recipe.temperature, **shown, "seed": self.seed}

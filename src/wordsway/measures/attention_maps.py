@@ -1,0 +1,238 @@
+"""The public function `attention_maps`: where a model looks, before and after a word changes or moves."""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from wordsway import __version__
+from wordsway.maps.base import moved
+from wordsway.measures.words import find_word
+from wordsway.models.loading.load import open_model
+from wordsway.models.moving.attention_weights import Attraction, Drawn, all_weights, draw_attention, mass, seers
+from wordsway.models.moving.map import PretrainedMap
+from wordsway.search.ascent import BUDGETS, check_budget
+from wordsway.support.dataframes import frame
+from wordsway.support.errors import InputError
+from wordsway.support.files import write_text
+from wordsway.support.plotting import heat, new_axes, plain
+from wordsway.tokens import Tokens
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionMaps:
+    """Attention weights of all layers and heads, (layers, heads, n, n), of a text and, where asked for, of another one
+    or of the same with a word moved. `layer` and `head` (from 1; None is the mean over heads) are what is shown.
+
+    `mass_before` and `mass_after` (layers, heads) are the mean weight that rows give the word `word`, where one was
+    named. `targets` says, for each head of `layer` and for their mean, what a move of norm `radius` can draw there:
+    mass without it, by the closed form, and by ascent on the mass (a lower bound of the largest).
+    """
+
+    model: str
+    text: str
+    other: str | None
+    names: tuple[str, ...]
+    other_names: tuple[str, ...]
+    special: tuple[bool, ...]
+    other_special: tuple[bool, ...]
+    before: Float[Tensor, "l h n n"]
+    after: Float[Tensor, "l h n2 n2"] | None
+    layer: int
+    head: int | None
+    show_special: bool
+    word: int | None = None
+    word_text: str | None = None
+    tokens: tuple[int, ...] = ()
+    radius: float | None = None
+    mass_before: Float[Tensor, "l h"] | None = None
+    mass_after: Float[Tensor, "l h"] | None = None
+    targets: tuple[dict[str, Any], ...] | None = None
+    version: str = __version__
+
+    def shown(self, after: bool = False) -> tuple[Float[Tensor, "k k"], tuple[str, ...]]:
+        """The map that is shown, with the names of its rows; hidden tokens are left out, not shared out to others."""
+        weights = self.after if after else self.before
+        if weights is None:
+            raise InputError("there is no second map: give against= or attract=True")
+        chosen = weights[self.layer - 1]
+        chosen = chosen.mean(0) if self.head is None else chosen[self.head - 1]
+        hidden, names = (self.other_special, self.other_names) if after else (self.special, self.names)
+        keep = [k for k in range(len(names)) if self.show_special or not hidden[k]]
+        return chosen[keep][:, keep], tuple(names[k] for k in keep)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The mass on the word for each layer and head; without a word, every weight of the map that is shown."""
+        if self.mass_before is not None:
+            after = self.mass_after
+            return [
+                {"layer": layer + 1, "head": head + 1, "before": float(value)}
+                | ({} if after is None else {"after": float(after[layer, head])})
+                for layer, heads in enumerate(self.mass_before)
+                for head, value in enumerate(heads)
+            ]
+        found = []
+        for after in (False, True) if self.after is not None else (False,):
+            weights, names = self.shown(after)
+            found += [
+                {"map": "after" if after else "before", "row": j, "from": a, "column": k, "to": b, "weight": float(w)}
+                for (j, a), values in zip(enumerate(names), weights.tolist(), strict=True)
+                for (k, b), w in zip(enumerate(names), values, strict=True)
+            ]
+        return found
+
+    def to_dataframe(self) -> Any:
+        """`rows()` as a data frame (pandas)."""
+        return frame(self.rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON values; of the weights, the maps that are shown."""
+        maps = {"before": self.shown()} | ({"after": self.shown(True)} if self.after is not None else {})
+        values = {
+            name: getattr(self, name)
+            for name in self.__dataclass_fields__
+            if name not in ("before", "after", "version")
+        }
+        lists = {k: v.tolist() for k, v in values.items() if isinstance(v, Tensor)}
+        shown = {k: {"tokens": names, "weights": weights.tolist()} for k, (weights, names) in maps.items()}
+        return {"format": "wordsway.attention/1", **values, **lists, "maps": shown, "version": self.version}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write JSON. The file appears whole or not at all."""
+        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+
+    def plot(self, ax: Any = None) -> Any:
+        """The maps side by side on one scale. `ax` may be a pair of axes, or one where there is one map. Returns the
+        axes of the first."""
+        maps = [self.shown()] + ([self.shown(True)] if self.after is not None else [])
+        if ax is None:
+            side = min(9.0, 2.4 + 0.2 * max(len(names) for _, names in maps))
+            first = new_axes(side * len(maps) + 0.6, side)
+            figure = first.figure
+            figure.clear()
+            axes = list(figure.subplots(1, len(maps), squeeze=False)[0])
+            figure.suptitle(plain(self._where()), x=0.01, ha="left", fontsize=10, fontweight="bold")
+        else:
+            axes = list(ax) if isinstance(ax, Sequence) or hasattr(ax, "__len__") else [ax]
+        if len(axes) < len(maps):
+            raise InputError(f"plot needs {len(maps)} axes for {len(maps)} maps, got {len(axes)}")
+        most = max(float(weights.max()) for weights, _ in maps)
+        titles = self._titles()
+        marked = self._marked()
+        images = [
+            heat(place, weights, names, title, most, marked)
+            for place, (weights, names), title in zip(axes, maps, titles, strict=False)
+        ]
+        axes[0].figure.colorbar(images[0], ax=axes, shrink=0.7, label="attention weight (row looks at column)")
+        return axes[0]
+
+    def _marked(self) -> list[int]:
+        kept = [k for k in range(len(self.names)) if self.show_special or not self.special[k]]
+        return [kept.index(token) for token in self.tokens if token in kept]
+
+    def _titles(self) -> tuple[str, str]:
+        if self.radius is not None:
+            return "as it is", f"\u201c{self.word_text}\u201d moved to draw attention"
+        return _clip(self.text), _clip(self.other or "")
+
+    def _where(self) -> str:
+        which = "mean over heads" if self.head is None else f"head {self.head}"
+        return f"{self.model}, layer {self.layer}, {which}"
+
+
+def attention_maps(
+    model: Any,
+    text: str,
+    against: str | None = None,
+    *,
+    word: str | int | None = None,
+    attract: bool = False,
+    layer: int = 1,
+    head: int | Literal["mean"] = "mean",
+    special: bool = False,
+    radius: float = 1.0,
+    at: str = "embeddings",
+    budget: str = "default",
+    seed: int = 0,
+    tokenizer: Any = None,
+    max_tokens: int | None = None,
+    device: torch.device | str = "cpu",
+    progress: Callable[[int, int], None] | None = None,
+) -> AttentionMaps:
+    """Attention of a text, beside that of another (`against`), or of the same with `word` moved so that it draws the
+    attention of one `head` of `layer`, or of all on average (`attract`). `radius` counts in the word's own norm.
+    Special tokens are computed with but not shown, unless `special`. `progress` is called with (steps done, steps in
+    all) of the search."""
+    if against is not None and (attract or word is not None):
+        raise InputError("give against= (two texts) or word= (one text), not both")
+    if attract and word is None:
+        raise InputError("attract=True needs a word= that is to draw attention")
+    check_budget(budget)
+    if not 0 < radius < float("inf"):
+        raise InputError(f"radius must be a positive number, got {radius!r}")
+    opened = open_model(model, tokenizer, device)
+    phi = PretrainedMap(opened, at=at)
+    tokens = phi.encode(text, max_tokens)
+    if not 1 <= layer <= opened.layers:
+        raise InputError(f"layer {layer} is not there: {opened.name} has attention in layers 1 to {opened.layers}")
+    before = all_weights(opened, tokens.X.to(opened.device, opened.dtype), phi.at)
+    chosen = None if head == "mean" else int(head)
+    if chosen is not None and not 1 <= chosen <= before.shape[1]:
+        raise InputError(f"head {head} is not there: a layer of {opened.name} has heads 1 to {before.shape[1]}")
+    more: dict[str, Any] = {}
+    other, after = tokens, None
+    if against is not None:
+        other = phi.encode(against, max_tokens)
+        after = all_weights(opened, other.X.to(opened.device, opened.dtype), phi.at)
+    elif word is not None:
+        place = find_word(tokens, word)
+        moving = tokens.pieces[place]
+        more = {"word": place, "word_text": tokens.words[place], "tokens": moving}
+        rows = seers(opened, len(tokens), moving)
+        more["mass_before"] = mass(before, moving, rows)
+        if attract:
+            reach = radius * float(tokens.X[list(moving)].double().norm(dim=1).max())
+            attraction = Attraction(opened, tokens.X.double(), moving, layer, phi.at)
+            drawn = draw_attention(attraction, reach, seed, BUDGETS[budget], progress or (lambda done, total: None))
+            delta = drawn.deltas[-1 if chosen is None else chosen - 1]
+            after = all_weights(opened, moved(tokens.X.double(), moving, delta).to(opened.device, opened.dtype), phi.at)
+            more |= {"radius": reach, "mass_after": mass(after, moving, rows), "targets": _targets(drawn)}
+    return AttentionMaps(
+        model=opened.name,
+        text=tokens.text,
+        other=against,
+        names=_names(tokens),
+        other_names=_names(other),
+        special=tuple(tokens.special.tolist()),
+        other_special=tuple(other.special.tolist()),
+        before=before,
+        after=after,
+        layer=layer,
+        head=chosen,
+        show_special=special,
+        **more,
+    )
+
+
+def _targets(drawn: Drawn) -> tuple[dict[str, Any], ...]:
+    names = [*range(1, len(drawn.plain)), "all"]
+    table = zip(names, drawn.plain.tolist(), drawn.closed.tolist(), drawn.found.tolist(), strict=True)
+    return tuple(
+        {"head": head, "plain": plain, "closed": closed, "found": found} for head, plain, closed, found in table
+    )
+
+
+def _names(tokens: Tokens) -> tuple[str, ...]:
+    """Tokens as they stand in the text, where they do."""
+    return tuple(
+        tokens.text[start:end].strip() or name for name, (start, end) in zip(tokens.tokens, tokens.offsets, strict=True)
+    )
+
+
+def _clip(text: str, length: int = 32) -> str:
+    return text if len(text) <= length else text[: length - 3] + "..."

@@ -1,0 +1,109 @@
+"""What one given substitution of a word changes, beside the worst case and beside random words."""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from wordsway.maps.base import FeatureMap
+from wordsway.measures.results import RandomChange, Sensitivity, summarize
+from wordsway.measures.sensitivity import change, word_sensitivity
+from wordsway.support.errors import InputError
+from wordsway.support.files import write_text
+from wordsway.tokens import Tokens
+
+
+@dataclass(frozen=True)
+class Substitution:
+    """`change` is what replacing the word does. `size` is how far that moves the word's rows, in units of the radius.
+    `share` is the change as a share of the supremum over moves within the radius: at most `share`, since the
+    supremum is at least what was found, and at least `share_at_least`, where there is a certificate. A substitution
+    with `size` above 1 lies outside of that ball; `share_same_size` compares it with moves as long as its own.
+    `random` is the change under random words of the vocabulary; `above_random` the share of them that change less.
+    """
+
+    word: int
+    before: str
+    after: str
+    change: float
+    size: float
+    share: float
+    share_at_least: float | None
+    share_same_size: float
+    worst: Sensitivity
+    random: RandomChange | None
+    above_random: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON values."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        values["worst"] = self.worst.to_dict()
+        values["random"] = None if self.random is None else asdict(self.random)
+        return {"format": "wordsway.substitution/1", **values}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write JSON. The file appears whole or not at all."""
+        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+
+
+def substitution(
+    phi: FeatureMap | Callable[[Tensor], Tensor],
+    before: Tokens,
+    after: Tokens,
+    others: Sequence[Tokens] = (),
+    **options: Any,
+) -> Substitution:
+    """Compare two encoded texts that differ in one word of equally many pieces. `others` are texts with random words
+    in that place (`ws.random_words`); `options` go to `word_sensitivity`, which moves all pieces of the word together.
+    """
+    word = changed_word(before, after)
+    pieces = before.pieces[word]
+    options = {"random_draws": 0, **options, "joint": len(pieces) > 1}
+    worst = word_sensitivity(phi, before, list(pieces), **options)
+    (bounds,) = [entry for entry in worst.words or () if entry.word == word]
+    radius = max(entry.radius for entry in worst.per_token)
+    made = change(phi, before, after)
+    size = float((after.X - before.X)[list(pieces)].double().norm()) / radius
+    same = bounds.lower
+    if size > 1:
+        longer = {**options, "radius": size * radius, "certificate": False}
+        same = max(w.lower for w in word_sensitivity(phi, before, list(pieces), **longer).words or ())
+    changes = torch.tensor([change(phi, before, other) for other in others], dtype=torch.float64)
+    return Substitution(
+        word=word,
+        before=before.words[word],
+        after=after.words[word],
+        change=made,
+        size=size,
+        share=made / bounds.lower,
+        share_at_least=None if bounds.upper is None else made / bounds.upper,
+        share_same_size=made / same,
+        worst=worst,
+        random=summarize(changes) if len(changes) else None,
+        above_random=float((changes < made).double().mean()) if len(changes) else None,
+    )
+
+
+def changed_word(before: Tokens, after: Tokens) -> int:
+    """The one word in which two texts differ, or an InputError that says how else they do."""
+    if before.word_ids != after.word_ids:
+        raise InputError(
+            f"the two texts have {len(before)} and {len(after)} tokens in {len(before.words)} and {len(after.words)} "
+            f"words ({' '.join(before.tokens)!r} and {' '.join(after.tokens)!r}); a substitution "
+            "replaces one word by one of as many pieces, so that both texts have the same shape"
+        )
+    old, new = before.ids or before.tokens, after.ids or after.tokens
+    differ = sorted({before.word_ids[k] for k in range(len(old)) if old[k] != new[k]}, key=str)
+    if not differ:
+        raise InputError(
+            "the two texts are the same to the encoder, so nothing was substituted; replace one word in the second"
+        )
+    words = [k for k in differ if k is not None]
+    if len(words) != 1 or len(differ) != 1:
+        pairs = ", ".join(f"{before.words[k]!r} and {after.words[k]!r}" for k in words[:5])
+        raise InputError(f"the two texts differ in {len(differ)} words ({pairs}); a substitution changes one")
+    return words[0]

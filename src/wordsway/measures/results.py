@@ -1,0 +1,227 @@
+"""What a measurement is: numbers with where they come from, as JSON."""
+
+import json
+import math
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from wordsway.support.errors import InputError
+from wordsway.support.files import write_text
+
+FORMAT = "wordsway.sensitivity/2"
+_SAVED = "name a file that wordsway measure --out or Sensitivity.save wrote"
+
+
+@dataclass(frozen=True)
+class TokenSensitivity:
+    """The bounds for one token, or for `tokens` that move together (`token` is then the first of them). `upper` is None
+    where there is no certificate; `upper_reason` then says why."""
+
+    token: int
+    tokens: tuple[int, ...]
+    radius: float
+    lower: float
+    upper: float | None
+    upper_failure: float
+    upper_reason: str | None
+    evaluations: int
+
+
+@dataclass(frozen=True)
+class WordSensitivity:
+    """The bounds for one word of a text: its best single token, or all of its tokens moved together. Rank 1 is the
+    largest effect found; `tied` words share a rank (1, 1, 1, 4, ...), as their numbers differ by less than the search's
+    spread. `span` are the characters of the text that the word takes, `tokens` what moves for `lower`."""
+
+    word: int
+    text: str
+    span: tuple[int, int]
+    rank: int
+    tokens: tuple[int, ...]
+    lower: float
+    upper: float | None
+    upper_failure: float
+    upper_reason: str | None
+    tied: int = 1
+
+
+@dataclass(frozen=True)
+class RealWord:
+    """A word of the vocabulary in the place of another: what that changes, and how far it moves the word, in radii.
+    `flips` and `prediction` are there for a classifier."""
+
+    text: str
+    change: float
+    size: float | None = None
+    prediction: str | None = None
+    flips: bool | None = None
+
+
+@dataclass(frozen=True)
+class WordExplanation:
+    """What the move that was found does, for one word.
+
+    `attention_before` and `attention_after` have a number for each token of the text: the weight that it gives the
+    word, in the first layer, averaged over heads (None where a map has no attention weights; 0 where it sees nothing).
+    `layers` is the relative change of every hidden state, 0 first. `replacements` are the real words that change the
+    features most among those tried; `tried` says which these were.
+    """
+
+    word: int
+    tokens: tuple[int, ...]
+    attention_before: tuple[float, ...] | None
+    attention_after: tuple[float, ...] | None
+    layers: tuple[float, ...] | None
+    replacements: tuple[RealWord, ...]
+    tried: str
+
+    @staticmethod
+    def of(values: dict[str, Any]) -> "WordExplanation":
+        lists = {k: tuple(v) for k, v in values.items() if isinstance(v, list) and k != "replacements"}
+        words = tuple(RealWord(**each) for each in values["replacements"])
+        return WordExplanation(**{**values, **lists, "replacements": words})
+
+
+@dataclass(frozen=True)
+class RandomChange:
+    """The average case: relative change under deltas that are uniform on the sphere of the same radius, or under random
+    words of a vocabulary."""
+
+    mean: float
+    sd: float
+    quantiles: dict[str, float]
+    draws: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivity:
+    """The word sensitivity of a map at a text: what a search found (`lower`), and what no delta can exceed (`upper`,
+    except with probability `upper_failure` over the draw of lazy weights).
+
+    `token` and `delta` are where `lower` is attained (`tokens`, and a delta with a row for each, where several move
+    together); `checked` says how `lower` was evaluated in the end. `words` and `text` are there for an encoded text:
+    `text` says what it was, its tokens and what encoded it. `together` is there where several tokens moved at once: how
+    they were chosen, and whether each had a ball of its own. `deltas` are the moves found for `per_token` (in
+    memory only, not in a file), `explained` what they do to some words (`ws.explain`), `made` how it was made. `spread`
+    is by how much the search's answer for one token varies over seeds and processors, relative to it: words whose
+    `lower` are closer than that tie.
+    """
+
+    lower: float
+    upper: float | None
+    upper_failure: float
+    upper_reason: str | None
+    token: int
+    delta: Tensor
+    radius: float
+    per_token: tuple[TokenSensitivity, ...]
+    random: RandomChange | None
+    evaluations: int
+    checked: str
+    map: dict[str, Any]
+    n: int
+    d: int
+    seed: int
+    seconds: float
+    version: str
+    tokens: tuple[int, ...] = ()
+    words: tuple[WordSensitivity, ...] | None = None
+    together: dict[str, str] | None = None
+    text: dict[str, Any] | None = None
+    deltas: tuple[Tensor, ...] = ()
+    explained: tuple[WordExplanation, ...] | None = None
+    made: dict[str, Any] | None = None
+    spread: float = 0.0
+
+    def __repr__(self) -> str:
+        upper = "-" if self.upper is None else f"{self.upper:.4f}"
+        where, top = f"token {self.token}", self.top_words
+        if top:
+            where = f"word {top[0].text!r}" if len(top) == 1 else f"one of {len(top)} words that tie"
+        count = f", {len(self.per_token)} moves" if len(self.per_token) > 1 else ""
+        return f"Sensitivity(at least {self.lower:.4f} at {where}, at most {upper}; {self.map['map']}{count})"
+
+    @property
+    def top_word(self) -> WordSensitivity | None:
+        """The word with the largest effect found; others may tie with it (`top_words`)."""
+        return max(self.words, key=lambda word: word.lower) if self.words else None
+
+    @property
+    def top_words(self) -> tuple[WordSensitivity, ...]:
+        """The words of rank 1, the largest effect found first; more than one where they tie."""
+        return tuple(word for word in self.ranked_words if word.rank == 1)
+
+    @property
+    def ranked_words(self) -> tuple[WordSensitivity, ...]:
+        """The words from the largest effect found to the smallest."""
+        return tuple(sorted(self.words or (), key=lambda word: (-word.lower, word.rank)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON values."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        values["delta"] = self.delta.tolist()
+        values["per_token"] = [asdict(token) for token in self.per_token]
+        values["words"] = None if self.words is None else [asdict(word) for word in self.words]
+        values["random"] = None if self.random is None else asdict(self.random)
+        values["explained"] = None if self.explained is None else [asdict(each) for each in self.explained]
+        del values["deltas"]
+        return {"format": FORMAT, **values}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write JSON. The file appears whole or not at all."""
+        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+
+
+def load_result(path: str | os.PathLike[str]) -> Sensitivity:
+    """Read what `Sensitivity.save` wrote."""
+    try:
+        values = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {os.fspath(path)!r}: {error.strerror}; {_SAVED}") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{os.fspath(path)!r} is not JSON: {error}; {_SAVED}") from None
+    return from_values(values, repr(os.fspath(path)))
+
+
+def from_values(values: Any, name: str) -> Sensitivity:
+    """A measurement from its JSON values; `name` is how an error calls them."""
+    found = values.get("format") if isinstance(values, dict) else None
+    if found != FORMAT:
+        raise InputError(f"{name} is not a saved sensitivity: its format is {found!r}, not {FORMAT!r}; {_SAVED}")
+    try:
+        values = {key: value for key, value in values.items() if key != "format"}
+        values["delta"] = torch.tensor(values["delta"], dtype=torch.float64)
+        values["tokens"] = tuple(values["tokens"])
+        values["per_token"] = tuple(
+            TokenSensitivity(**{**token, "tokens": tuple(token["tokens"])}) for token in values["per_token"]
+        )
+        if values["words"] is not None:
+            values["words"] = tuple(
+                WordSensitivity(**{**word, "span": tuple(word["span"]), "tokens": tuple(word["tokens"])})
+                for word in values["words"]
+            )
+        values["random"] = None if values["random"] is None else RandomChange(**values["random"])
+        if values.get("explained") is not None:
+            values["explained"] = tuple(WordExplanation.of(each) for each in values["explained"])
+        return Sensitivity(**values)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{name} is a damaged result: {error}; measure it again") from None
+
+
+def summarize(changes: Tensor) -> RandomChange:
+    """Mean, standard deviation and quantiles of relative changes."""
+    changes = changes.double()
+    levels = (0.05, 0.25, 0.5, 0.75, 0.95)
+    values = torch.quantile(changes, torch.tensor(levels, dtype=torch.float64)).tolist()
+    sd = float(changes.std()) if len(changes) > 1 else math.nan
+    return RandomChange(
+        float(changes.mean()),
+        0.0 if math.isnan(sd) else sd,
+        {f"{level:g}": value for level, value in zip(levels, values, strict=True)},
+        len(changes),
+    )

@@ -1,0 +1,117 @@
+"""From words to tokens and back: what to move for a question about a text, and what the answers say about its words."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+
+from wordsway.measures.ranks import shared_ranks
+from wordsway.measures.results import TokenSensitivity, WordSensitivity
+from wordsway.support.errors import InputError
+from wordsway.tokens import Tokens, check_tokens
+
+
+def moves_of(
+    token: Any, n: int, encoded: Tokens | None, joint: bool = False, special: bool = False
+) -> tuple[tuple[int, ...], ...]:
+    """The sets of tokens to move, each together. A word of several pieces is moved piece by piece and, where `joint`,
+    as a whole as well: its ball holds the pieces' own ones."""
+    if encoded is None and (joint or special):
+        raise InputError("joint= and special= are about words, so X must be an encoded text (ws.encode)")
+    if isinstance(token, str):
+        if token != "all":
+            raise InputError(f"token={token!r} is not known; use an index, a list of them, or 'all'")
+        chosen = tuple(k for k in range(n) if encoded is None or special or encoded.word_ids[k] is not None)
+    else:
+        chosen = check_tokens(token if isinstance(token, Sequence) else [token], n)
+    moves = [(k,) for k in chosen]
+    if joint and encoded is not None:
+        moves += [word for word in encoded.pieces if len(word) > 1 and set(word) <= set(chosen)]
+    if not moves:
+        raise InputError("the text has no words to move; special tokens move with --special (special=True)")
+    return tuple(moves)
+
+
+def find_words(tokens: Tokens, word: str | int) -> list[int]:
+    """The places of a word in a text: itself, in any case where no other is found, or its number from 1 ("#3", "3")."""
+    word = f"#{word}" if isinstance(word, int) else word
+    words = [k for k, found in enumerate(tokens.words) if found == word]
+    words = words or [k for k, found in enumerate(tokens.words) if found.casefold() == word.casefold()]
+    number = word.removeprefix("#")
+    if not words and number.isdecimal() and 1 <= int(number) <= len(tokens.words):
+        words = [int(number) - 1]
+    if not words:
+        shown = ", ".join(f"#{k} {found!r}" for k, found in enumerate(tokens.words[:12], 1))
+        more = "" if len(tokens.words) <= 12 else f", ... #{len(tokens.words)}"
+        raise InputError(f"the word {word!r} is not in the text; use one of its words or their numbers: {shown}{more}")
+    return words
+
+
+def find_word(tokens: Tokens, word: str | int) -> int:
+    """The place of one word; an InputError where it stands in several."""
+    found = find_words(tokens, word)
+    if len(found) > 1:
+        numbers = ", ".join(f"#{k + 1}" for k in found)
+        raise InputError(f"the word {word!r} is in the text {len(found)} times: say which one, {numbers}")
+    return found[0]
+
+
+def radii_of(radius: Any, text: Tensor, own_norms: bool) -> tuple[float, ...]:
+    """A radius for each token of the text."""
+    n, d = text.shape
+    if radius is None:
+        return tuple(text.norm(dim=1).tolist()) if own_norms else (math.sqrt(d),) * n
+    given = list(radius) if isinstance(radius, Sequence) and not isinstance(radius, str) else [radius] * n
+    if len(given) != n:
+        raise InputError(f"radius must be one number, or one for each of the {n} tokens; got {len(given)}")
+    for value in given:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+            raise InputError(f"radius must be a positive number, got {value!r}")
+    return tuple(float(value) for value in given)
+
+
+def rank_words(encoded: Tokens, table: Sequence[TokenSensitivity], spread: float = 0.0) -> tuple[WordSensitivity, ...]:
+    """The bounds for each word that was measured whole or in part, in the order of the text.
+
+    Several moves of one word: `lower` is the best of them. What bounds the word is the bound on its joint move, if that
+    was made, else the largest over its pieces. Words whose `lower` differ by less than `spread` share a rank.
+    """
+    found: list[tuple[int, TokenSensitivity, TokenSensitivity]] = []
+    for word, pieces in enumerate(encoded.pieces):
+        entries = [entry for entry in table if set(entry.tokens) <= set(pieces)]
+        if not entries:
+            continue
+        widest = max(len(entry.tokens) for entry in entries)
+        ceilings = [entry for entry in entries if len(entry.tokens) == widest]
+        ceiling = max(ceilings, key=lambda entry: math.inf if entry.upper is None else entry.upper)
+        found.append((word, max(entries, key=lambda entry: entry.lower), ceiling))
+    ranks = shared_ranks([best.lower for _, best, _ in found], spread)
+    return tuple(
+        WordSensitivity(
+            word=word,
+            text=encoded.words[word],
+            span=encoded.spans[word],
+            rank=rank,
+            tokens=best.tokens,
+            lower=best.lower,
+            upper=ceiling.upper,
+            upper_failure=min(1.0, sum(entry.upper_failure for entry in table if set(entry.tokens) <= set(pieces))),
+            upper_reason=ceiling.upper_reason,
+            tied=tied,
+        )
+        for (word, best, ceiling), (rank, tied) in zip(found, ranks, strict=True)
+        for pieces in [encoded.pieces[word]]
+    )
+
+
+def describe(encoded: Tokens) -> dict[str, Any]:
+    """What was measured, as JSON values."""
+    return {
+        "text": encoded.text,
+        "tokens": list(encoded.tokens),
+        "word_ids": list(encoded.word_ids),
+        "special": encoded.special.tolist(),
+        "offsets": [list(span) for span in encoded.offsets],
+        **encoded.source,
+    }

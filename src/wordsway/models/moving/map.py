@@ -1,0 +1,269 @@
+"""A pre-trained model as a feature map: from hidden state 0 (or word embeddings) to one of its outputs.
+
+Index conventions: as everywhere, X (n, d) is the text and delta (*batch, m, d) moves m tokens of it. A causal model
+runs what comes before the first of them only once.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from wordsway.maps.base import TRAINED_SPREAD, FeatureMap, InnerProducts, View
+from wordsway.models.loading.load import open_model
+from wordsway.models.moving.batches import Batches, bytes_of_a_text, joined
+from wordsway.models.moving.outputs import Output, find_output, find_prefix
+from wordsway.models.running.encoder import check_text, warn_of
+from wordsway.models.running.model import At, Transformer, find_at
+from wordsway.support.errors import InputError
+from wordsway.tokens import Tokens, check_tokens
+
+_EXCERPT = 12  # tokens: with fewer, hardly anything is left of a text
+# Short, since a run costs what its tokens cost; one of praise and one of blame, since a classifier that is sure of one
+# class is best pushed towards the other.
+_LANDMARK_TEXTS = (
+    "The soup was wonderful and our waiter smiled all evening.",
+    "I waited an hour for a dull film with a poor plot.",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """The features of a text as it is, and the same by a run in half precision where one was made."""
+
+    features: Tensor
+    half: Tensor | None
+
+
+class PretrainedMap(FeatureMap):
+    """phi(X) is `output` of a model whose hidden state 0 is X: "last" (every token's last state), "pooled" (their mean;
+    "pooled:first" and "pooled:last" are one token's), "logits" (of a classifier, or of the next token), "layer:K", or
+    "all-layers" (layers 1 to the last, one after the other). With `at="word-embeddings"`, X is what enters before
+    positions and normalisation.
+
+    `model` is a name, a folder, a hub id, or a live model with its `tokenizer`. `encode` makes the X of a text.
+    """
+
+    search_spread = TRAINED_SPREAD
+
+    def __init__(
+        self,
+        model: Any = "minilm",
+        output: str = "last",
+        *,
+        tokenizer: Any = None,
+        at: str = "embeddings",
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.at: At = find_at(at)
+        self.model: Transformer = open_model(model, tokenizer, device)
+        self.output: Output = find_output(output, self.model)
+        self.n = self.d = None
+        self._last: tuple[tuple[Tensor, int], Whole] | None = None
+
+    def __repr__(self) -> str:
+        return f"PretrainedMap({self.model.name!r}, output={self.output.name!r}, at={self.at!r})"
+
+    def encode(self, text: str, max_tokens: int | None = None) -> Tokens:
+        """A text as this map takes it: raw rows, with words and special tokens."""
+        tokens = self._encode(check_text(text, "the text"), max_tokens)
+        warn_of([tokens], self.model.name)
+        return tokens
+
+    def _encode(self, text: str, max_tokens: int | None = None) -> Tokens:
+        encoder = self.model.encoder
+        (pieces,) = encoder.tokenize([text], max_tokens)
+        return encoder.as_tokens(pieces, rows_of(self.model, [pieces.ids], self.at)[0], place_of(self.at))
+
+    def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
+        with torch.no_grad():
+            return self.output.features(self.model, X[None], self.at)[0].cpu().double()
+
+    def features(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b features"]:
+        with torch.no_grad():
+            batches = Batches(self.model, texts.shape[1], gradient=False)
+            run = lambda part: self.output.features(self.model, texts[part], self.at).cpu().double()  # noqa: E731
+            return joined(batches.run(run, len(texts)))
+
+    def make_view(
+        self, X: Tensor, tokens: tuple[int, ...], dtype: torch.dtype, device: torch.device
+    ) -> "PretrainedView":
+        """The view computes as the model does, on its device and in its precision; asked for in float32, gradients and
+        the values beside them may come in half precision, where the processor is faster at that."""
+        seen = (X, X._version)  # the very tensor, not written to since
+        known = self._last[1] if self._last and self._last[0][0] is X and self._last[0][1] == X._version else None
+        made = PretrainedView(self.model, self.output, X, tokens, self.at, dtype == torch.float32, known)
+        self._last = (seen, made.whole)  # all tokens of a text are viewed one after the other
+        return made
+
+    def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
+        """Views of one text in common batches; of a causal model each has a prefix of its own."""
+        alike = [view for view in views if isinstance(view, PretrainedView) and view.prefix is None]
+        if len(alike) < len(views):
+            return super().sq_norms(views)
+        places = torch.tensor([view.tokens for view in alike])
+
+        def together(delta: Tensor) -> Tensor:
+            count = delta.shape[1:-2].numel()
+            return alike[0].sq_norms_at(delta.flatten(0, -3), places.repeat_interleave(count, 0)).view(delta.shape[:-2])
+
+        return together
+
+    def excerpt(self, n: int) -> Sequence[int] | None:
+        """The beginning of the text, and its last token: the one that many models end a text with."""
+        size = max(_EXCERPT, n // 4)
+        return [*range(size - 1), n - 1] if n >= 2 * size else None
+
+    def landmark_texts(self) -> tuple[str, Sequence[Tokens]] | None:
+        """Two sentences. A live model has no revision, and so no name that no other has."""
+        if self.model.encoder.revision is None:
+            return None
+        return json.dumps(self.config(), sort_keys=True), [self._encode(text) for text in _LANDMARK_TEXTS]
+
+    def side_by_side(self, n: int, d: int, m: int) -> int:
+        """Enough for a batch; more would only put off the first sign of progress."""
+        return max(1, min(32, 1408 // n))
+
+    def config(self) -> dict[str, Any]:
+        name, revision = self.model.name, self.model.encoder.revision
+        return {"map": "pretrained", "model": name, "revision": revision, "output": self.output.name, "at": self.at}
+
+    def attention_to(self, X: Float[Tensor, "n d"], tokens: Sequence[int]) -> Float[Tensor, " n"]:
+        from wordsway.models.moving.attention_weights import attention_weights, eager  # which needs this module
+
+        rows = X.to(self.model.device, self.model.dtype)
+        with eager(self.model), torch.no_grad():
+            weights = attention_weights(self.model, rows[None], 1, self.at)[0]
+        return weights[..., list(tokens)].sum(-1).mean(0).cpu().double()
+
+    def states_of(self, X: Float[Tensor, "n d"]) -> list[Float[Tensor, "n d2"]]:
+        rows = X.to(self.model.device, self.model.dtype)
+        with torch.no_grad():
+            return [state[0].cpu().double() for state in self.model.states(rows[None], self.at)]
+
+    def plain_bytes(self, n: int, d: int) -> float | None:
+        return bytes_of_a_text(self.model, n, gradient=False)
+
+    @property
+    def plain_precision(self) -> str:
+        return str(self.model.dtype).removeprefix("torch.")
+
+    def check_tokens(self, tokens: Tokens) -> None:
+        """Rows that were rescaled, or come from another layer or model, are not what this model would see."""
+        made = {key: tokens.source.get(key) for key in ("layer", "at")}
+        wanted = {**{"layer": None, "at": None}, **place_of(self.at)}
+        if tokens.normalized or made != wanted or tokens.source.get("encoder") != self.model.encoder.name:
+            raise InputError(
+                f"the text was encoded for something else ({tokens.source}); encode it with this map: phi.encode(text)"
+            )
+
+
+class PretrainedView(View):
+    """One text through the model. Values and gradients are computed a batch at a time, however much is asked for."""
+
+    terrain = "deep"
+
+    def __init__(
+        self,
+        model: Transformer,
+        output: Output,
+        X: Float[Tensor, "n d"],
+        tokens: Sequence[int],
+        at: At = "embeddings",
+        fast: bool = False,
+        known: "Whole | None" = None,
+    ) -> None:
+        self.model, self.output = model, output
+        self.at: At = at
+        self.X, self.tokens = X, check_tokens(tokens, len(X))
+        self.dtype, self.device = model.dtype, model.device
+        self.rows = X.to(self.device, self.dtype)
+        self.half = model.half if fast else None
+        with torch.no_grad():
+            self.whole = known if known and (known.half is not None or self.half is None) else self._run_whole()
+            self.prefix = find_prefix(model, output, self.rows, min(self.tokens), at, self.whole.features)
+            self.base, self.half_base = self.whole.features, self.whole.half
+            if self.prefix is not None:  # so that no move at all is no change at all
+                self.base = output.features(model, self.suffix[None], at, self.prefix)[0]
+                self.half_base = self._run_half()
+        self.base_norm = float(self.whole.features.cpu().double().norm())
+        self.batches = Batches(model, len(self.suffix))
+
+    def _run_whole(self) -> Whole:
+        self.prefix = None
+        return Whole(self.output.features(self.model, self.rows[None], self.at)[0], self._run_half())
+
+    def _run_half(self) -> Tensor | None:
+        if self.half is None:
+            return None
+        with self.half:
+            return self.output.features(self.model, self.suffix[None], self.at, self.prefix)[0]
+
+    @property
+    def suffix(self) -> Float[Tensor, "s d"]:
+        """The rows that are run for every delta."""
+        return self.rows if self.prefix is None else self.rows[self.prefix.length :]
+
+    def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
+        flat = delta.reshape(-1, *delta.shape[-2:])
+        places = torch.tensor([self.tokens]).expand(len(flat), -1)
+        return self.sq_norms_at(flat, places).view(delta.shape[:-2])
+
+    def sq_norms_at(self, delta: Float[Tensor, "b m d"], places: Int[Tensor, "b m"]) -> Float[Tensor, " b"]:
+        """The same with tokens of their own for every delta."""
+        half = self.half is not None and delta.requires_grad
+
+        def squares(part: slice, moves: Float[Tensor, "b m d"]) -> Float[Tensor, " b"]:
+            return self._change(moves, places[part], half).square().sum(1)
+
+        return self.batches.values(delta, squares)
+
+    def inner_products(self, targets: Float[Tensor, "q features"]) -> InnerProducts:
+        fixed = targets.to(self.device, self.dtype)
+        return lambda delta: self.change(delta) @ fixed.T
+
+    def change(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch features"]:
+        flat = delta.reshape(-1, *delta.shape[-2:])
+        places = torch.tensor([self.tokens]).expand(len(flat), -1)
+        parts = self.batches.run(lambda part: self._change(flat[part], places[part]), len(flat))
+        return joined(parts).view(*delta.shape[:-2], -1)
+
+    @property
+    def bytes_per_evaluation(self) -> int:
+        return int(bytes_of_a_text(self.model, len(self.X), gradient=False))
+
+    def _change(
+        self, delta: Float[Tensor, "b m d"], places: Int[Tensor, "b m"], half: bool = False
+    ) -> Float[Tensor, "b features"]:
+        before = 0 if self.prefix is None else self.prefix.length
+        rows = add_rows(self.suffix, places.to(self.device) - before, delta.to(self.device, self.dtype))
+        if half and self.half is not None and self.half_base is not None:
+            with self.half:
+                return self.output.features(self.model, rows, self.at, self.prefix) - self.half_base
+        return self.output.features(self.model, rows, self.at, self.prefix) - self.base
+
+
+def add_rows(
+    rows: Float[Tensor, "n d"], places: Int[Tensor, "b m"], delta: Float[Tensor, "b m d"]
+) -> Float[Tensor, "b n d"]:
+    """b copies of a text, each with moves of its own at places of its own."""
+    which = torch.arange(len(delta), device=delta.device)[:, None].expand_as(places)
+    return rows.expand(len(delta), *rows.shape).index_put((which, places), delta, accumulate=True)
+
+
+def place_of(at: At) -> dict[str, Any]:
+    """What `Tokens.source` says of rows that enter there."""
+    return {"layer": 0} if at == "embeddings" else {"at": at}
+
+
+def rows_of(model: Transformer, ids: Sequence[Sequence[int]], at: At) -> list[Tensor]:
+    """The rows of some texts of one length, where moves enter; float32 on the CPU."""
+    if at == "embeddings":
+        return model.encoder.states(ids, 0)
+    with torch.no_grad():
+        found = model.base.get_input_embeddings()(torch.tensor(ids, device=model.device))
+    return list(found.to("cpu", torch.float32))

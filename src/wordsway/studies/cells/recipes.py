@@ -1,0 +1,111 @@
+"""Cells by name, and their keys: the same recipe, code and encoder give the same key, anything else another one."""
+
+import hashlib
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+from wordsway.datasets.labelled_texts import check_source
+from wordsway.datasets.minimal_pairs import GENERATED
+from wordsway.maps.named import is_own, revision_of_map
+from wordsway.models.loading import sentiment
+from wordsway.models.loading.locate import locate
+from wordsway.studies.cells.base import Cell
+from wordsway.studies.cells.flip_cell import FlipCell
+from wordsway.studies.cells.model_cells import AttentionCell, LayersCell, PromptsCell
+from wordsway.studies.cells.pairs_cell import PairsCell
+from wordsway.studies.cells.sensitivity_cell import SensitivityCell
+from wordsway.studies.cells.states_cell import StatesCell
+from wordsway.studies.cells.training_cell import TrainingCell
+
+# Raised whenever a change of the code changes what a cell gives, so that old results are not taken for new ones.
+RESULT_VERSION = 1
+
+KINDS: dict[str, type[Cell]] = {
+    "sensitivity": SensitivityCell,
+    "flips": FlipCell,
+    "layers": LayersCell,
+    "attention": AttentionCell,
+    "prompts": PromptsCell,
+    "states": StatesCell,
+    "training": TrainingCell,
+    "pairs": PairsCell,
+}
+
+
+def recipe_of(cell: Cell) -> dict[str, Any]:
+    """All that a cell is, as JSON values."""
+    name = next(name for name, kind in KINDS.items() if kind is type(cell))
+    return {"measure": name, **cell.recipe()}
+
+
+def cell_of(recipe: dict[str, Any]) -> Cell:
+    """The cell of a recipe."""
+    kind = KINDS[recipe["measure"]]
+    hints = get_type_hints(kind)
+    values: dict[str, Any] = {name: value for name, value in recipe.items() if name != "measure"}
+    values = {k: tuple(v) if get_origin(hints[k]) is tuple else v for k, v in values.items()}
+    return kind(**values)
+
+
+def key_of(recipe: dict[str, Any], revision: str = "", version: int = RESULT_VERSION) -> str:
+    """A hash of a recipe (whatever the order of its keys), the version of results, and the revision of what it uses."""
+    text = json.dumps([version, revision, recipe], sort_keys=True, ensure_ascii=True, allow_nan=False)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def revision_of(cell: Cell) -> str:
+    """Of the encoders, models and files that a cell's result depends on."""
+    parts = [f"{name}@{_model_revision(name)}" for name in cell.models()]
+    phi = getattr(cell, "map", None)
+    if isinstance(phi, str) and is_own(phi):
+        parts.append(revision_of_map(phi))
+    data = getattr(cell, "data", None)
+    if isinstance(data, str) and data != GENERATED:
+        check_source(data)
+        path = Path(data).expanduser()
+        if path.is_file():
+            parts.append(f"{data}@{_file_revision(path, path.stat().st_mtime_ns)}")
+    return " ".join(parts)
+
+
+@lru_cache(maxsize=16)
+def _model_revision(name: str) -> str:
+    return locate("minilm" if name == sentiment.NAME else name).revision
+
+
+@lru_cache(maxsize=16)
+def _file_revision(path: Path, changed: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+
+
+def is_axis(kind: type[Cell], name: str) -> bool:
+    """Whether a list of values for a field means one cell each; a field that is a list itself is none."""
+    return get_origin(get_type_hints(kind)[name]) is not tuple
+
+
+def allows(kind: type[Cell], name: str, value: Any) -> bool:
+    """Whether a value has the type that a field asks for; a whole number is a number, but true and false are none."""
+    return _allows(get_type_hints(kind)[name], value)
+
+
+def _allows(hint: Any, value: Any) -> bool:
+    if get_origin(hint) is tuple:
+        return isinstance(value, list | tuple) and all(_allows(get_args(hint)[0], item) for item in value)
+    options = get_args(hint) or (hint,)
+    if isinstance(value, bool):
+        return bool in options
+    if isinstance(value, int):
+        return int in options or float in options
+    return any(isinstance(value, option) for option in options)
+
+
+def wants(kind: type[Cell], name: str) -> str:
+    """What a field takes, for an error message."""
+    words = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
+    hint = get_type_hints(kind)[name]
+    if get_origin(hint) is tuple:
+        return f"a list, each {words[get_args(hint)[0]]}"
+    return " or ".join(words[option] for option in (get_args(hint) or (hint,)) if option in words)

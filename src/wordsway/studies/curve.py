@@ -1,0 +1,185 @@
+"""Word sensitivity against context length: cells, their summary, fitted exponents."""
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from wordsway.maps import theory
+from wordsway.studies.estimates import fit_exponent, mean_sd
+from wordsway.studies.run.runner import Strict, run
+from wordsway.studies.run.tables import write_rows
+from wordsway.studies.study import Study
+from wordsway.support.errors import InputError
+from wordsway.support.files import write_text
+
+
+@dataclass(frozen=True)
+class CurvePlan:
+    """What to measure: every map at every d, n and trial, each trial with weights and a text of its own.
+
+    Texts are synthetic or, with `data` (what `load_texts` takes), the first n tokens and d coordinates of texts that
+    are long enough for the largest n. The token that moves is the first one that is not special unless given.
+    """
+
+    maps: tuple[str, ...]
+    n: tuple[int, ...]
+    d: tuple[int, ...]
+    trials: int
+    seed: int = 0
+    depth: int | None = None
+    token: int | None = None
+    data: str | None = None
+    encoder: str = "minilm"
+    layer: int = 0
+
+    def __post_init__(self) -> None:
+        if not (self.maps and self.n and self.d):
+            raise InputError("a curve needs at least one map, one n and one d")
+        self.study()  # what makes no sense is an error now, not after an hour
+
+    def study(self) -> Study:
+        """The same as a study with one panel."""
+        grid: dict[str, Any] = {"map": list(self.maps), "n": list(self.n), "d": list(self.d), "seed": self.seed}
+        grid |= {"trials": self.trials} | ({} if self.depth is None else {"depth": self.depth})
+        if self.data is not None:
+            grid |= {"encoder": self.encoder, "data": self.data, "layer": self.layer}
+        return Study("curves", {**grid, "token": "word" if self.token is None else self.token})
+
+    def cells(self) -> Iterator[tuple[str, int, int, int]]:
+        for map in self.maps:
+            for d in self.d:
+                for n in self.n:
+                    for trial in range(self.trials):
+                        yield map, d, n, trial
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measurement of a curve."""
+
+    map: str
+    d: int
+    n: int
+    trial: int
+    lower: float
+    upper: float | None
+    random_mean: float
+    evaluations: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """The trials of one map at one d and n."""
+
+    map: str
+    d: int
+    n: int
+    trials: int
+    mean: float
+    sd: float
+    upper: float | None
+    random: float
+    theory: float | None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """S ~ n^exponent by least squares on logarithms, with a 95% interval (None where there are too few points), and
+    the same for S divided by the prediction, which is flat where the prediction has the right shape."""
+
+    map: str
+    d: int
+    exponent: float | None
+    low: float | None
+    high: float | None
+    against_theory: float | None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A measured curve."""
+
+    plan: CurvePlan
+    cells: tuple[Cell, ...]
+    points: tuple[Point, ...]
+    fits: tuple[Fit, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "plan": asdict(self.plan),
+            "cells": [asdict(cell) for cell in self.cells],
+            "points": [asdict(point) for point in self.points],
+            "fits": [asdict(fit) for fit in self.fits],
+        }
+
+
+def curve(
+    plan: CurvePlan,
+    out: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+    engine: str = "inline",
+    workers: int | None = None,
+) -> Curve:
+    """Measure a plan. With `out`, every cell is kept in that folder as soon as it is known, and cells that are there
+    already are not measured again, so a run that was stopped goes on where it was. `progress` gets (done, all, next);
+    `engine` is one of `run`."""
+    rows = run(plan.study(), out, engine, workers=workers, retry_failed=True, watcher=Strict(progress)).rows
+    by_key = {(row["map"], row["d"], row["n"], row["trial"]): row for row in rows}
+    taken = [f.name for f in fields(Cell)]
+    found = [Cell(**{name: by_key[key][name] for name in taken}) for key in plan.cells()]
+    result = Curve(plan, tuple(found), tuple(_points(plan, found)), tuple(_fits(plan, found)))
+    if out is not None:
+        write_rows(Path(out) / "cells.csv", result.cells)
+        write_rows(Path(out) / "curve.csv", result.points)
+        write_text(Path(out) / "fits.json", json.dumps([asdict(fit) for fit in result.fits], indent=1) + "\n")
+    return result
+
+
+def _groups(cells: Iterable[Cell], *names: str) -> Iterator[list[Cell]]:
+    groups: dict[tuple[Any, ...], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(tuple(getattr(cell, name) for name in names), []).append(cell)
+    yield from groups.values()
+
+
+def _points(plan: CurvePlan, cells: Sequence[Cell]) -> Iterator[Point]:
+    for group in _groups(cells, "map", "d", "n"):
+        first, count = group[0], len(group)
+        mean, sd = mean_sd([cell.lower for cell in group])
+        uppers = [cell.upper for cell in group if cell.upper is not None]
+        upper = math.fsum(uppers) / count if len(uppers) == count else None
+        average = math.fsum(cell.random_mean for cell in group) / count
+        yield Point(
+            first.map,
+            first.d,
+            first.n,
+            count,
+            mean,
+            sd,
+            upper,
+            average,
+            _predict(plan, first.map, first.n, first.d),
+        )
+
+
+def _fits(plan: CurvePlan, cells: Sequence[Cell]) -> Iterator[Fit]:
+    for group in _groups(cells, "map", "d"):
+        first = group[0]
+        lengths = [cell.n for cell in group]
+        exponent, low, high = fit_exponent(lengths, [cell.lower for cell in group])
+        predicted = {n: _predict(plan, first.map, n, first.d) for n in set(lengths)}
+        ratio = None
+        if all(value is not None for value in predicted.values()):
+            ratio = fit_exponent(lengths, [cell.lower / (predicted[cell.n] or math.nan) for cell in group])[0]
+        yield Fit(first.map, first.d, exponent, low, high, ratio)
+
+
+def _predict(plan: CurvePlan, map: str, n: int, d: int) -> float | None:
+    """The law of random features depends on the rows' norms alone; the prediction for attention is for independent
+    rows, which those of a real text are not."""
+    return theory.predict(map, n, d) if plan.data is None or map in ("rf", "drf") else None

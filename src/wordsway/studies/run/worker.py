@@ -1,0 +1,80 @@
+"""Carry out one cell, anywhere: on one thread, with its time and peak memory, its error if it fails."""
+
+import time
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import torch
+
+from wordsway import __version__
+from wordsway.studies.cells.base import Outcome
+from wordsway.studies.cells.recipes import RESULT_VERSION, cell_of, revision_of
+from wordsway.support.errors import InputError, TextWarning, one_line
+from wordsway.support.provenance import machine, peak_bytes, reset_peak, versions
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of a cell, with where and how it ran. `error` is None where it was measured."""
+
+    outcome: Outcome | None
+    error: str | None
+    trace: str | None
+    started: str
+    seconds: float
+    peak_bytes: int
+    threads: int
+    machine: str
+    versions: dict[str, str]
+
+
+def execute(recipe: dict[str, Any], revision: str, result_version: int) -> Report:
+    """Measure a cell. Every error becomes part of the report: one cell that fails must not stop the others."""
+    began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="milliseconds")
+    outcome = error = trace = None
+    reset_peak()
+    with _one_thread():
+        try:
+            _check_same(recipe, revision, result_version)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", TextWarning)  # what is cropped is in the recipe
+                outcome = cell_of(recipe).measure()
+        except Exception as problem:
+            kind = "" if isinstance(problem, InputError) else f"{type(problem).__name__}: "
+            error, trace = kind + one_line(problem), traceback.format_exc()
+    return Report(outcome, error, trace, started, time.perf_counter() - began, peak_bytes(), 1, machine(), versions())
+
+
+def lost(error: str) -> Report:
+    """The report of a cell whose process is gone."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return Report(None, error, None, now, 0.0, 0, 1, machine(), versions())
+
+
+def _check_same(recipe: dict[str, Any], revision: str, result_version: int) -> None:
+    """A worker elsewhere must have the code and the models that the plan was made with."""
+    if result_version != RESULT_VERSION:
+        raise InputError(
+            f"this worker has wordsway {__version__} with results of version {RESULT_VERSION}, but the run is of "
+            f"version {result_version}; install the same wordsway everywhere"
+        )
+    found = revision_of(cell_of(recipe))
+    if found != revision:
+        raise InputError(f"this worker has {found or 'no model'}, but the run was planned with {revision}; "
+                         "give all workers the same files, by the same path")  # fmt: skip
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Sums of several threads depend on their number: on one, a cell gives the same bits whatever the engine is."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

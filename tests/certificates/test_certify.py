@@ -1,0 +1,273 @@
+"""A certificate is never below anything that a search, or chance, can find."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wordsway as ws
+from wordsway.certificates import attention_bound as bound
+from wordsway.certificates.certify import certify
+from wordsway.certificates.several_bound import _row_bounds
+from wordsway.maps.attention.attention_view import AttentionView
+from wordsway.maps.base import View
+from wordsway.search.ascent import maximize, suited
+from wordsway.search.regions import Ball
+
+
+def largest_seen(view: View, radius: float, rng: torch.Generator) -> float:
+    """Random deltas of several norms, along with deltas that a search would try."""
+    m, d = len(view.tokens), view.X.shape[1]
+    drawn = torch.randn(400, m, d, generator=rng, dtype=torch.float64)
+    drawn = torch.cat([drawn, view.starts().double(), -view.starts().double()])
+    drawn = drawn[drawn.flatten(1).norm(dim=1) > 0]  # with one token there is nothing to pull
+    if m > 1:  # also moves of one token alone
+        drawn = torch.cat([drawn, drawn * torch.nn.functional.one_hot(torch.arange(len(drawn)) % m)[..., None]])
+        drawn = drawn[drawn.flatten(1).norm(dim=1) > 0]
+    drawn = drawn / drawn.flatten(1).norm(dim=1)[:, None, None]
+    values = [view.sq_norm(share * radius * drawn).max() for share in (0.3, 0.7, 1.0)]
+    return math.sqrt(float(torch.stack(values).max())) / view.base_norm
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    n=st.integers(1, 9),
+    d=st.integers(1, 10),
+    score=st.sampled_from(["softmax", "relu"]),
+    temperature=st.sampled_from([0.01, 0.3, 1.0, 20.0]),
+    scale=st.sampled_from([0.1, 1.0, 4.0]),
+    reach=st.sampled_from([0.01, 1.0, 5.0]),
+    mean=st.sampled_from([0.0, 2.0]),
+    seed=st.integers(0, 10**6),
+)
+def test_attention_bound_holds(
+    n: int, d: int, score: str, temperature: float, scale: float, reach: float, mean: float, seed: int
+) -> None:
+    """Any row norms, correlated rows, hot and cold softmax, small and large balls."""
+    rng = torch.Generator().manual_seed(seed)
+    X = scale * (torch.randn(n, d, generator=rng, dtype=torch.float64) + mean)
+    phi = ws.RandomAttention.from_weights(torch.randn(d, d, generator=rng, dtype=torch.float64), score, temperature)
+    view = phi.view(X, [seed % n])
+    certificate = certify(view, reach)
+    if view.base_norm == 0:
+        assert certificate.upper is None
+        return
+    assert certificate.upper is not None and certificate.failure == 0
+    assert largest_seen(view, reach, rng) <= certificate.upper
+    found = ws.word_sensitivity(phi, X, seed % n, radius=reach, budget=200, certificate=False)
+    assert found.lower <= certificate.upper
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    n=st.integers(2, 9),
+    m=st.integers(2, 9),
+    d=st.integers(1, 10),
+    score=st.sampled_from(["softmax", "relu"]),
+    temperature=st.sampled_from([0.01, 0.3, 1.0, 20.0]),
+    scale=st.sampled_from([0.1, 1.0, 4.0]),
+    reach=st.sampled_from([0.01, 1.0, 5.0]),
+    mean=st.sampled_from([0.0, 2.0]),
+    seed=st.integers(0, 10**6),
+)
+def test_attention_bound_for_several_tokens_holds(
+    n: int, m: int, d: int, score: str, temperature: float, scale: float, reach: float, mean: float, seed: int
+) -> None:
+    """Two tokens up to all of them, by chance and by a search of the joint ball."""
+    rng = torch.Generator().manual_seed(seed)
+    X = scale * (torch.randn(n, d, generator=rng, dtype=torch.float64) + mean)
+    phi = ws.RandomAttention.from_weights(torch.randn(d, d, generator=rng, dtype=torch.float64), score, temperature)
+    view = phi.view(X, torch.randperm(n, generator=rng)[: min(m, n)].tolist())
+    certificate = certify(view, reach)
+    if view.base_norm == 0:
+        return
+    assert certificate.upper is not None and certificate.failure == 0
+    assert largest_seen(view, reach, rng) <= certificate.upper
+    region = Ball(reach, len(view.tokens), d)
+    (found,) = maximize([view], phi.sq_norms([view]), region, seed, suited(view).scaled(200))
+    best = region.project(found.delta.double())
+    assert float(view.change(best).norm()) / view.base_norm <= certificate.upper
+
+
+@pytest.mark.parametrize("score", ["softmax", "relu"])
+@pytest.mark.parametrize("reach", [0.5, 3.0, 40.0])
+def test_rows_of_several_tokens(score: str, reach: float, rng: torch.Generator) -> None:
+    """Row by row, what a move does to it is within the bound for its own sigma_j; and the bound is nearly attained by
+    a long move that captures a row."""
+    X = ws.synthetic_tokens(12, 8, seed=0)
+    view = ws.RandomAttention(score).sample(d=8, seed=0).view(X, [2, 5])
+    assert isinstance(view, AttentionView)
+    drawn = torch.randn(300, 2, 8, generator=rng, dtype=torch.float64)
+    drawn[::2, 0] = 0.0  # one token alone
+    drawn = torch.cat([drawn, view.starts().double()])
+    drawn *= reach / drawn.flatten(1).norm(dim=1)[:, None, None]
+    moves = view.change(drawn).unflatten(-1, (12, 8)).norm(dim=-1)[:, view.stay]
+    sigma = (view.text.queries[view.stay] @ drawn.mT).norm(dim=-1)
+    bounds = torch.stack([_row_bounds(view, reach, sigma[:, j])[j] for j in range(10)], 1)
+    assert bool((moves <= bounds * (1 + 1e-9)).all())
+    if reach == 40.0:
+        assert float((moves / bounds).max()) > 0.85
+
+
+@pytest.mark.parametrize(("name", "m", "loosest"), [("raf", 2, 2.1), ("raf", 6, 2.1), ("relu-raf", 3, 2.1)])
+def test_several_tokens_are_not_bounded_loosely(name: str, m: int, loosest: float) -> None:
+    X, phi = ws.synthetic_tokens(30, 384, seed=30), ws.named_map(name, 30, 384, seed=1)
+    view = phi.view(X, list(range(m)))
+    (found,) = maximize([view], phi.sq_norms([view]), Ball(math.sqrt(384), m, 384), 0, suited(view))
+    upper = certify(view, math.sqrt(384)).upper
+    assert upper is not None and 1 <= upper / (math.sqrt(found.value) / view.base_norm) < loosest
+
+
+@pytest.mark.parametrize("score", ["softmax", "relu"])
+@pytest.mark.parametrize("c", [-0.6, 0.0, 0.4])
+def test_cells_cover_every_point(score: str, c: float, rng: torch.Generator) -> None:
+    """psi on a cell is at least psi at random points of the cell, computed from its definition."""
+    X = ws.synthetic_tokens(6, 7, seed=0)
+    view = ws.RandomAttention(score).sample(d=7, seed=0).view(X, [2])
+    assert isinstance(view, AttentionView)
+    rows = bound._geometry(view, 2.5)
+    line = torch.linspace(-9, 9, 40, dtype=torch.float64)
+    across = rows.radius * math.sqrt(1 - c * c)
+    cells = bound._psi(rows, c, across, line)
+    for _ in range(50):
+        t = line[:-1] + (line[1:] - line[:-1]) * torch.rand(39, generator=rng, dtype=torch.float64)
+        a = rows.score.share(rows.pooled[:, None], (rows.logit + c * rows.radius * rows.pull)[:, None] + t)
+        e = a - rows.old[:, None]
+        psi = (
+            a**2 * rows.radius**2
+            + 2 * a * e * c * rows.radius * rows.offset_along[:, None]
+            + 2 * a * e.abs() * across * rows.rest_across[:, None]
+            + e**2 * rows.offset_sq[:, None]
+        )
+        assert (psi <= cells * (1 + 1e-12) + 1e-12).all()
+
+
+@pytest.mark.parametrize("score", ["softmax", "relu"])
+def test_an_interval_covers_all_its_c(score: str) -> None:
+    """One wide interval is at least each of many narrow ones inside it."""
+    X = ws.synthetic_tokens(8, 9, seed=0)
+    view = ws.RandomAttention(score).sample(d=9, seed=0).view(X, [2])
+    assert isinstance(view, AttentionView)
+    rows = bound._geometry(view, 3.0)
+    wide, multipliers = bound._interval_bound(rows, 0.2, 0.3, (5.0, 0.5), 0.4)
+    for middle in torch.linspace(-0.1, 0.5, 31).tolist():
+        narrow, _ = bound._interval_bound(rows, middle, 1e-6, multipliers, 0.4)
+        assert narrow <= wide * (1 + 1e-9)
+
+
+def test_psi_bounds_the_rows_themselves(rng: torch.Generator) -> None:
+    """The decomposition: each row's change, from the dense map, is below psi at its own c and t."""
+    X = ws.synthetic_tokens(7, 6, seed=3)
+    view = ws.RandomAttention().sample(d=6, seed=1).view(X, [0])
+    assert isinstance(view, AttentionView)
+    radius = 2.0
+    rows = bound._geometry(view, radius)
+    e = X[0] / X[0].norm()
+    for delta in Ball(radius, 1, 6).sample(200, 0).double() * torch.rand(200, 1, 1, generator=rng, dtype=torch.float64):
+        c = float(delta[0] @ e) / radius
+        t = view.text.queries[view.stay] @ (delta[0] - (delta[0] @ e) * e)
+        changed = view.change(delta).reshape(7, 6)[view.stay].square().sum(1)
+        a = rows.score.share(rows.pooled, rows.logit + c * radius * rows.pull + t)
+        gap = a - rows.old
+        psi = (
+            a**2 * radius**2
+            + 2 * a * gap * c * radius * rows.offset_along
+            + 2 * a * gap.abs() * radius * math.sqrt(1 - c * c) * rows.rest_across
+            + gap**2 * rows.offset_sq
+        )
+        assert (changed <= psi * (1 + 1e-12) + 1e-12).all()
+
+
+def test_coupling_bounds_the_trust_region(rng: torch.Generator) -> None:
+    """max_v b 1.Mv + lam |Mv|^2 over a ball, against many v; for every mu."""
+    M = torch.randn(5, 8, generator=rng, dtype=torch.float64)
+    X = ws.synthetic_tokens(4, 4, seed=0)
+    view = ws.RandomAttention().sample(d=4).view(X, [0])
+    assert isinstance(view, AttentionView)
+    values = dict(vars(bound._geometry(view, 1.0)))
+    values["sigma_sq"], values["z"] = bound._spectrum(M)
+    rows = bound._Rows(**values)
+    v = torch.randn(20000, 8, generator=rng, dtype=torch.float64)
+    v = 1.3 * v / v.norm(dim=1, keepdim=True)
+    image = v @ M.T
+    for lam, b in ((1.0, 0.0), (1.0, 2.0), (0.1, -3.0), (2.0, 0.5)):
+        seen = float((b * image.sum(1) + lam * image.square().sum(1)).max())
+        mu, tail = bound._coupled(rows, lam, b)
+        claimed = mu * 1.3**2 + tail
+        assert (seen <= claimed).all()
+        assert claimed.min() <= 2.0 * seen
+
+
+def test_one_token_is_exact() -> None:
+    X = ws.synthetic_tokens(1, 5, seed=0)
+    r = ws.word_sensitivity(ws.RandomAttention().sample(d=5), X, 0)
+    assert r.lower == pytest.approx(1.0, rel=1e-6)
+    assert r.upper == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "gelu", "identity"])
+@pytest.mark.parametrize("depth", [1, 2, 4])
+@pytest.mark.parametrize("lazy", [True, False])
+@pytest.mark.parametrize("shape", [(1, 6), (3, 8), (12, 16)])
+def test_feature_bound_holds(activation: str, depth: int, lazy: bool, shape: tuple[int, int]) -> None:
+    n, d = shape
+    X = ws.synthetic_tokens(n, d, seed=depth)
+    phi = ws.RandomFeatures(depth, activation=activation).sample(n=n, d=d, seed=7, lazy=lazy)
+    r = ws.word_sensitivity(phi, X, "all", random_draws=20)
+    assert r.upper is not None and r.random is not None
+    assert r.upper_failure == pytest.approx(n * 1e-9 if lazy else 0.0)
+    for entry in r.per_token:
+        assert entry.upper is not None
+        assert entry.lower <= entry.upper
+    assert r.random.quantiles["0.95"] <= r.upper
+
+
+def test_linear_features_are_certified_exactly() -> None:
+    n, d = 6, 10
+    X = ws.synthetic_tokens(n, d, seed=0)
+    phi = ws.RandomFeatures(activation="identity").sample(n=n, d=d, lazy=False, dtype="float64")
+    r = ws.word_sensitivity(phi, X, 1, budget=2000)
+    assert r.upper == pytest.approx(r.lower, rel=1e-4)
+
+
+def test_several_moved_tokens_of_random_features() -> None:
+    X = ws.synthetic_tokens(5, 6, seed=0)
+    phi = ws.RandomFeatures().sample(n=5, d=6)
+    joint = certify(phi.view(X, [0, 1]), 2.0)
+    delta = torch.randn(200, 2, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    delta = 2.0 * delta / delta.flatten(1).norm(dim=1)[:, None, None]
+    view = phi.view(X, [0, 1])
+    assert joint.upper is not None
+    assert float(view.sq_norm(delta).max()) ** 0.5 / view.base_norm <= joint.upper
+
+
+def test_no_certificate_for_a_plain_map() -> None:
+    r = ws.word_sensitivity(lambda X: X.sum(0), ws.synthetic_tokens(3, 4), 0)
+    assert r.upper is None
+    assert r.upper_reason is not None and "for this map" in r.upper_reason
+
+
+@pytest.mark.slow
+def test_lazy_bound_does_not_fail_where_it_should_not() -> None:
+    """A bound that fails with probability 1e-9 should not fail in 300 draws; nor should it be loose at real width."""
+    ratios = []
+    for seed in range(300):
+        X = ws.synthetic_tokens(8, 12, seed=seed)
+        r = ws.word_sensitivity(ws.RandomFeatures().sample(n=8, d=12, seed=seed), X, 0, budget=60, random_draws=0)
+        assert r.upper is not None
+        ratios.append(r.upper / r.lower)
+    assert min(ratios) > 1.0
+    X = ws.synthetic_tokens(150, 768, seed=0)
+    r = ws.word_sensitivity(ws.RandomFeatures().sample(n=150, d=768), X, 0, random_draws=0)
+    assert r.upper is not None and r.upper <= 1.1 * r.lower
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "score", "most"), [(100, "softmax", 1.5), (250, "softmax", 1.55), (100, "relu", 1.4)])
+def test_attention_bound_is_tight_enough(n: int, score: str, most: float) -> None:
+    X = ws.synthetic_tokens(n, 768, seed=1)
+    r = ws.word_sensitivity(ws.RandomAttention(score).sample(d=768, seed=1), X, 0)
+    assert r.upper is not None
+    assert r.lower <= r.upper <= most * r.lower

@@ -1,0 +1,154 @@
+"""Ranks that respect the search's own spread: the rule, and what people see of it."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import wordsway as ws
+from wordsway.cli.main import app
+from wordsway.maps.attention.random_attention import Attention
+from wordsway.maps.base import RANDOM_SPREAD, TRAINED_SPREAD
+from wordsway.measures.ranks import rank_name, shared_ranks, tie_sentence
+from wordsway.measures.results import from_values
+from wordsway.report.measurement import lead_of
+from wordsway.report.page import report_html, text_fragment
+
+TEXT = "I love her smile"
+
+
+@pytest.mark.parametrize(
+    ("values", "spread", "ranks"),
+    [
+        ([3.0, 1.0, 2.0], 0.0, [(1, 1), (3, 1), (2, 1)]),
+        ([2.0, 2.0], 0.0, [(1, 1), (2, 1)]),  # exact ranks, as ever
+        ([2.0, 2.0, 1.0], 0.05, [(1, 2), (1, 2), (3, 1)]),
+        ([1.0, 0.99, 0.98, 0.97], 0.05, [(1, 4)] * 4),
+        ([1.0, 0.97, 0.94, 0.91, 0.5], 0.05, [(1, 2), (1, 2), (3, 2), (3, 2), (5, 1)]),  # no chain
+        ([0.96, 1.0, 0.5, 0.95], 0.05, [(1, 3), (1, 3), (4, 1), (1, 3)]),
+        ([1.0, 0.9499], 0.05, [(1, 1), (2, 1)]),
+        ([0.0, 0.0], 0.05, [(1, 2), (1, 2)]),
+        ([7.0], 0.05, [(1, 1)]),
+        ([], 0.05, []),
+    ],
+)
+def test_the_rule(values: list[float], spread: float, ranks: list[tuple[int, int]]) -> None:
+    assert shared_ranks(values, spread) == ranks
+
+
+@given(st.lists(st.floats(0, 10), max_size=12), st.floats(0, 0.5))
+def test_any_values(values: list[float], spread: float) -> None:
+    ranks = shared_ranks(values, spread)
+    for value, (rank, tied) in zip(values, ranks, strict=True):
+        group = [other for other, (shared, _) in zip(values, ranks, strict=True) if shared == rank]
+        assert len(group) == tied and value >= max(group) * (1 - spread)
+        above = [other for other, (shared, _) in zip(values, ranks, strict=True) if shared < rank]
+        assert len(above) == rank - 1 and all(other >= value for other in above)
+        assert spread == 0 or not above or value < max(above)
+
+
+def test_how_ranks_and_ties_are_said() -> None:
+    assert [rank_name(1, 1), rank_name(1, 4), rank_name(5, 2)] == ["1", "1-4", "5-6"]
+    said = tie_sentence(["waiter", "rude", "food", "The"], 0.05)
+    assert said == (
+        "4 words tie (waiter, rude, food, The): their numbers differ by less than the search's own spread, 5%."
+    )
+    assert "8 words tie (a, b, c, d, e and 3 more): " in tie_sentence(list("abcdefgh"), 0.03)
+
+
+def test_every_map_says_how_steady_its_search_is() -> None:
+    assert ws.PretrainedMap.search_spread == TRAINED_SPREAD
+    assert ws.RandomTransformer(depth=2).sample(8, seed=0).search_spread == RANDOM_SPREAD
+    assert ws.RandomAttention().sample(8, seed=0).search_spread == 0
+    assert ws.FromCallable(lambda X: X).search_spread == 0
+
+
+@pytest.fixture(scope="module")
+def tied() -> ws.Sensitivity:
+    """smile 3.29 and love 3.26 tie, then I 3.12 and her 3.08."""
+    phi = ws.RandomAttention().sample(384, seed=0)
+    phi.search_spread = 0.05
+    return ws.word_sensitivity(phi, ws.encode(TEXT))
+
+
+def test_a_result_has_ties_and_keeps_them(tied: ws.Sensitivity, tmp_path: Path) -> None:
+    assert tied.words is not None and tied.spread == 0.05
+    assert [(word.text, word.rank, word.tied) for word in tied.words] == [
+        ("I", 3, 2),
+        ("love", 1, 2),
+        ("her", 3, 2),
+        ("smile", 1, 2),
+    ]
+    assert [word.text for word in tied.ranked_words] == ["smile", "love", "I", "her"]  # still by their numbers
+    assert tied.top_word is not None and tied.top_word.lower == tied.lower
+    assert [word.text for word in tied.top_words] == ["smile", "love"]
+    assert "one of 2 words that tie" in repr(tied)
+    tied.save(tmp_path / "r.json")
+    saved = json.loads((tmp_path / "r.json").read_text())
+    assert saved["spread"] == 0.05 and [word["tied"] for word in saved["words"]] == [2, 2, 2, 2]
+    again = ws.load_result(tmp_path / "r.json")
+    assert again.words == tied.words and again.spread == tied.spread
+
+
+def test_files_from_before_have_no_ties(tied: ws.Sensitivity) -> None:
+    values: dict[str, Any] = tied.to_dict()
+    del values["spread"]
+    for rank, word in zip((3, 2, 4, 1), values["words"], strict=True):
+        del word["tied"]
+        word["rank"] = rank
+    old = from_values(values, "old")
+    assert old.spread == 0 and [word.text for word in old.top_words] == ["smile"]
+    assert "word 'smile'" in repr(old)
+
+
+def shown(*arguments: str) -> str:
+    done = CliRunner().invoke(app, ["measure", *arguments], env={"COLUMNS": "100"})
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def rows(output: str) -> list[list[str]]:
+    _, _, table = output.partition(" rank")
+    return [line.split() for line in table.splitlines()[1:5]]
+
+
+def test_the_command_names_no_winner_of_a_tie(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Attention, "search_spread", 0.05)
+    output = shown(TEXT)
+    assert [row[:2] for row in rows(output)] == [["1-2", "smile"], ["1-2", "love"], ["3-4", "I"], ["3-4", "her"]]
+    assert "one of 2 words that tie, found by search" in output and "matters most" not in output
+    assert output.splitlines()[-1] == (
+        "Largest possible effect found: 2 words tie (smile, love): their numbers differ by less than the search's own "
+        "spread, 5%."
+    )
+    tokens = shown("--map", "raf", "--n", "4", "--d", "16", "--token", "all")
+    assert any("-" in row[0] for row in rows(tokens))
+    monkeypatch.setattr(Attention, "search_spread", 0.99)
+    (names,) = re.findall(r"5 words tie \((.*)\):", shown("[/b] love", "--budget", "quick"))
+    assert sorted(names.split(", ")) == ["/", "[", "]", "b", "love"]  # no markup
+
+
+def test_without_a_spread_ranks_are_exact() -> None:
+    output = shown(TEXT)
+    assert [row[0] for row in rows(output)] == ["1", "2", "3", "4"] and "matters most: smile" in output
+
+
+def test_the_report_and_the_page_of_the_app(tied: ws.Sensitivity) -> None:
+    words = text_fragment(tied)  # what the app shows, and the report
+    assert words.count('data-rank="1-2"') == words.count('data-rank="3-4"') == 2
+    assert words.count('tabindex="0"') == 1 and "rank 1-2 of 4" in words
+    page = report_html(tied)
+    data = json.loads(re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)[0])
+    assert [row[:2] for row in data["rows"]] == [["1-2", "smile"], ["1-2", "love"], ["3-4", "I"], ["3-4", "her"]]
+    lead = lead_of(tied)
+    assert lead[0].startswith("A move of one word changes")
+    assert lead[1].startswith("Largest possible effect found: 2 words tie (\u201csmile\u201d, \u201clove\u201d): ")
+    assert tied.words is not None
+    evil = tuple(replace(word, text="<b>x</b>") for word in tied.words)
+    assert "\u201c&lt;b&gt;x&lt;/b&gt;\u201d" in report_html(replace(tied, words=evil))
