@@ -1,5 +1,6 @@
 """The questions that users ask about a text: how far can a word move the features, which real word does it, and where?
 
-One module a question, with its result; `job` carries out one measurement. Imports `models`, `certificates`, `search`,
-`maps` and the rooms below.
+One module a question: `sensitivity`, `compare_word`, `best_words`, `layer_profile`, `attention_maps`, `prompts`,
+`explain`. `job` carries out one measurement, `words` goes from words to tokens and back. Imports `models`,
+`certificates`, `search`, `maps` and the rooms below.
 """
