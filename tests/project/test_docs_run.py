@@ -157,9 +157,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Page]:
 
 @pytest.fixture
 def page(request: pytest.FixtureRequest, pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
+    from huggingface_hub import constants
+
     found = pages[request.getfixturevalue("block").page]
     monkeypatch.chdir(found.folder)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)  # the library reads the variable when it is imported
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.syspath_prepend(str(found.folder))
     yield found
