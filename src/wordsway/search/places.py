@@ -32,11 +32,11 @@ _WIDE = (0.3, 0.05)  # angles of the first steps, when nothing is known
 _NEAR = (0.06, 0.03)  # and from a place: larger ones would lose what is good about it
 _ALIKE = 0.5  # cosine: changes of the features that point the same way
 _SLOW = 1.0  # of a round's least gain, in 16 steps: a climb that is slower ends
-_SLOWER = 0.3  # the same for the core, from whose places others begin
+_SLOWER = 0.3  # the same for first places and for the core after its rounds, from whose places others begin
 _FIRST_TRACKS = 4  # for the places of an excerpt, of which the text's best need not be the excerpt's best
 _LOW = 0.9  # of the middle token's (squared) value: less, and a token may have missed something and tries again
 _RETURNS = 3  # rounds of the core on the text itself, after those on an excerpt
-_IDLE_FROM_LANDMARKS = 2  # rounds with little gain, after which a core that began with landmarks is done
+_IDLE_FROM_LANDMARKS = 1  # rounds with little gain, after which a core that began with landmarks is done
 WORTH_IT = 4  # rounds; where fewer are made, places of other texts or of an excerpt save nothing
 _VIEWS = 96  # kept at most; a causal model's hold what comes before their token
 
@@ -224,8 +224,7 @@ class PlaceSearch:
         if race:
             e, values = glide(objective, region, e, self.effort.race, _NEAR, self._learning(views[0]))
             e = e[torch.arange(len(tokens)), values.argmax(1)][:, None]
-        most, slow = (self.effort.finish, _SLOWER) if race else (self.effort.last, _SLOW)
-        steps = self._finish(tokens, e, most, slow)
+        steps = self._finish(tokens, e, self.effort.finish if race else self.effort.last, _SLOW)
         cost = LOOK * len(sources) + best.shape[1] * self.effort.race * race + steps
         for token in tokens:
             self.spent[token] = self.spent.get(token, 0.0) + cost
