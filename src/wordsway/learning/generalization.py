@@ -25,6 +25,7 @@ from wordsway.learning.flip_result import Flip
 from wordsway.learning.readout import CUTOFF, Readout, check_label, check_labels, stack_texts
 from wordsway.maps.base import FeatureMap, View, moved
 from wordsway.maps.from_callable import as_map
+from wordsway.measures.checked import Check, Way
 from wordsway.measures.words import radii_of
 from wordsway.search.ascent import maximize, suited
 from wordsway.search.polish import polish
@@ -179,7 +180,7 @@ class Generalization:
         targets = torch.stack([target / target.square().sum(), self.theta])
 
         delta, evaluations = self._search(case, question, targets, Ball(reach, 1, self.d), seed)
-        change, checked = self._change(case, delta)
+        change, check = self._change(case, delta)
         inner = (targets @ change).to("cpu", torch.float64)
         if question.squares(inner) > question.squares(torch.zeros_like(inner)):  # not moving at all is better
             delta, inner = torch.zeros_like(delta), torch.zeros_like(inner)
@@ -201,7 +202,7 @@ class Generalization:
             penalty=float(penalty) if aim == "penalized" else None,
             value=float(question.squares(inner)),
             evaluations=evaluations,
-            checked=checked,
+            checked=str(check),
             seed=seed,
             training_seconds=trained - viewed,
             seconds=time.perf_counter() - trained + viewed - began,
@@ -270,15 +271,15 @@ class Generalization:
             )
         return rest
 
-    def _change(self, case: _Case, delta: Float[Tensor, "1 d"]) -> tuple[Float[Tensor, " k"], str]:
+    def _change(self, case: _Case, delta: Float[Tensor, "1 d"]) -> tuple[Float[Tensor, " k"], Check]:
         """phi(X') - phi(X): through the plain map where there is one that fits."""
         need = self.phi.plain_bytes(self.n, self.d)
         if need is not None and fits(need):
-            return self._features(moved(case.text, [case.token], delta)) - case.base, "plain map, float64"
+            return self._features(moved(case.text, [case.token], delta)) - case.base, Check(Way.PLAIN, "float64")
         view = case.exact()
-        how = "revealed weights" if need is None else "view"
+        way = Way.REVEALED if need is None else Way.VIEW
         change = view.change(delta.to(view.device, view.dtype)).to(case.base)
-        return change, f"{how}, {str(view.dtype).removeprefix('torch.')}"
+        return change, Check(way, str(view.dtype).removeprefix("torch."))
 
 
 def _choice(value: Any, known: tuple[str, ...], name: str) -> str:
