@@ -17,7 +17,7 @@ PAGES: dict[str, tuple[str, str]] = {
     ),
     "maps": (
         "Feature maps",
-        "RandomAttention RandomFeatures RandomTransformer FromCallable named_map allow_maps FeatureMap View",
+        "RandomAttention RandomFeatures RandomTransformer FromCallable named_map allow_maps FeatureMap Prepared View",
     ),
     "texts": (
         "Texts and encoders",

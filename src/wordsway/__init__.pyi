@@ -15,6 +15,7 @@ from .learning.probe import ProbeReport as ProbeReport
 from .learning.probe import probe_sensitivity as probe_sensitivity
 from .maps.attention.random_attention import RandomAttention as RandomAttention
 from .maps.base import FeatureMap as FeatureMap
+from .maps.base import Prepared as Prepared
 from .maps.base import View as View
 from .maps.features.random_features import RandomFeatures as RandomFeatures
 from .maps.from_callable import FromCallable as FromCallable

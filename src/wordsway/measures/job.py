@@ -11,7 +11,7 @@ from torch import Tensor
 
 from wordsway.certificates.base import Certificate
 from wordsway.certificates.certify import certify
-from wordsway.maps.base import FeatureMap, View, moved
+from wordsway.maps.base import FeatureMap, Prepared, View, moved
 from wordsway.measures.checked import Check, Way
 from wordsway.measures.several_tokens import Several
 from wordsway.search.regions import Ball, Region, Sphere
@@ -38,6 +38,7 @@ class Job:
     dtype: torch.dtype
     budget: int | str | None
     certificate: bool
+    prepared: Prepared
     several: Several | None = None
     starts: Float[Tensor, "s m d"] | None = None  # moves of several tokens that are known beforehand
 
@@ -58,7 +59,7 @@ class Job:
 
     def view(self, position: int, dtype: torch.dtype | None = None) -> View:
         """Make the view of a move, in the precision of the search unless given."""
-        view = self.phi.view(self.text, self.moves[position], dtype=dtype or self.dtype, device=self.device)
+        view = self.prepared.view(self.moves[position], dtype=dtype or self.dtype)
         if not view.base_norm > 0:
             raise ZeroError("phi(X) is zero, so a change relative to it is not defined")
         return view

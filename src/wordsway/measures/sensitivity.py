@@ -67,7 +67,7 @@ def word_sensitivity(
     """
     began = time.perf_counter()
     phi, text, encoded = _check_text(phi, X)
-    moves = moves_of(token, len(text), encoded, joint, special)
+    moves, device = moves_of(token, len(text), encoded, joint, special), find_device(device)
     job = Job(
         phi=phi,
         text=text,
@@ -76,11 +76,12 @@ def word_sensitivity(
         seed=check_size(seed, "seed", least=0),
         draws=check_size(random_draws, "random_draws", least=0),
         radii=radii_of(radius, text, own_norms=encoded is not None and not encoded.normalized),
-        device=find_device(device),
+        device=device,
         dtype=find_dtype(dtype),
         budget=_check_budget(budget),
         certificate=certificate,
         several=several_of(tokens_at_once, choose, ball, joint, len(moves)),
+        prepared=phi.prepare(text, device=device),
     )
     choice = choose_moves(job, progress)
     outcome = measure_moves(choice.job, Listener(progress, each))

@@ -63,7 +63,7 @@ def _greedy(job: Job, candidates: Sequence[int], alone: Sequence[Measured]) -> J
     first one only."""
     assert job.several is not None
     best = max(range(len(candidates)), key=lambda k: alone[k].bounds.lower)
-    view = job.phi.view(job.text, candidates, dtype=job.dtype, device=job.device)
+    view = job.prepared.view(candidates, dtype=job.dtype)
     delta = torch.zeros(len(candidates), job.text.shape[1], dtype=view.dtype, device=view.device)
     delta[best] = alone[best].delta[0].to(delta)
     alone_delta, taken = delta.clone(), [best]
