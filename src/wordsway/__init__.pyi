@@ -33,6 +33,7 @@ from .measures.layer_profile import LayerProfile as LayerProfile
 from .measures.layer_profile import layer_profile as layer_profile
 from .measures.prompts import PromptChange as PromptChange
 from .measures.prompts import compare_prompts as compare_prompts
+from .measures.question import Question as Question
 from .measures.results import Sensitivity as Sensitivity
 from .measures.results import WordExplanation as WordExplanation
 from .measures.results import load_result as load_result

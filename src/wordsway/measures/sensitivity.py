@@ -78,7 +78,7 @@ def word_sensitivity(
         radii=radii_of(radius, text, own_norms=encoded is not None and not encoded.normalized),
         device=device,
         dtype=find_dtype(dtype),
-        budget=_check_budget(budget),
+        budget=check_effort(budget),
         certificate=certificate,
         several=several_of(tokens_at_once, choose, ball, joint, len(moves)),
         prepared=phi.prepare(text, device=device),
@@ -100,7 +100,8 @@ def _check_text(
     return phi, text, encoded
 
 
-def _check_budget(budget: int | str | None) -> int | str | None:
+def check_effort(budget: int | str | None) -> int | str | None:
+    """Return the budget of a search, a name or a number of evaluations, or raise an InputError."""
     if isinstance(budget, str) and budget not in BUDGETS:
         raise InputError(f"budget={budget!r} is not known; use a number, or {', '.join(BUDGETS)}")
     if budget is not None and not isinstance(budget, str):
