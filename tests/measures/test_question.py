@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -172,3 +173,70 @@ def test_a_question_is_opened_once_and_tells_how_it_goes() -> None:
     result = opened.measure(progress=lambda done, total: told.append((done, total)), each=bounds.append)
     assert told[-1] == (4, 4) and sorted(entry.token for entry in bounds) == [0, 1, 2, 3]
     assert max(entry.lower for entry in bounds) == result.lower
+
+
+class Enough(BaseException):
+    """Ends a measurement."""
+
+
+class Stop:
+    """Lets so many calls pass, and then ends the work."""
+
+    def __init__(self, calls: int) -> None:
+        self.left, self.calls = calls, 0
+
+    def __call__(self) -> None:
+        self.calls += 1
+        self.left -= 1
+        if self.left < 0:
+            raise Enough
+
+
+MAPS = ["raf", "rf", "raf:score=sparsemax", "transformer:depth=2"]
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_a_search_asks_around_every_evaluation_and_ends_at_once(name: str) -> None:
+    phi, X = ws.named_map(name, 5, 8, 0), ws.synthetic_tokens(5, 8, seed=0)
+    free = Stop(10**9)
+    expected = ws.word_sensitivity(ws.named_map(name, 5, 8, 0), X, budget="quick")
+    assert same(ws.word_sensitivity(phi, X, budget="quick", cancel=free), expected)
+    assert free.calls > 10 and not [own for own in vars(phi) if callable(getattr(type(phi), own, None))]  # as it was
+    stop = Stop(3)
+    with pytest.raises(Enough):
+        ws.word_sensitivity(ws.named_map(name, 5, 8, 0), X, budget="quick", cancel=stop)
+    assert stop.calls == 4  # and nobody went on
+
+
+def test_a_choice_of_tokens_is_cancelled_too() -> None:
+    with pytest.raises(Enough):
+        ws.word_sensitivity(
+            ws.named_map("raf", 5, 8, 0), ws.synthetic_tokens(5, 8, seed=0), tokens_at_once=2, cancel=Stop(3)
+        )
+
+
+def test_a_model_is_asked_within_one_evaluation_and_keeps_no_hook() -> None:
+    question = Question("I love it", model="minilm", word="love", budget=8, random_draws=0)
+    opened = question.open()
+    assert isinstance(opened.phi, ws.PretrainedMap)
+    modules = list(opened.phi.model.whole.modules())
+    before = [len(module._forward_pre_hooks) for module in modules]
+    stop = Stop(len(modules) // 2)  # in the middle of the first run
+    with pytest.raises(Enough):
+        opened.measure(cancel=stop)
+    assert stop.left == -1 and [len(module._forward_pre_hooks) for module in modules] == before
+    assert opened.measure(cancel=Stop(10**9)).lower > 0
+    other = threading.Thread(target=lambda: opened.phi(opened.X.X))  # type: ignore[union-attr]
+    with opened.phi.cancellable(Stop(0)):
+        other.start()
+        other.join()  # a run of somebody else is not ours to end
+
+
+def test_an_explanation_is_cancelled_too() -> None:
+    phi, tokens = ws.named_map("raf", 5, 16, 0), ws.encode("I love it").first_dims(16)
+    result = ws.word_sensitivity(phi, tokens, budget="quick", random_draws=0)
+    free = Stop(10**9)
+    ws.explain(phi, tokens, result, [1], cancel=free)
+    assert free.calls > 10
+    with pytest.raises(Enough):
+        ws.explain(phi, tokens, result, [1], cancel=Stop(2))

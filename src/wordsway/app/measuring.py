@@ -3,8 +3,7 @@
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,7 +67,7 @@ def measure(request: PageRequest, kept: Kept) -> Callable[[Job], None]:
 
         kept.make_room()
         job.say("loading", what=Path(request.model or request.encoder).name)
-        with warnings.catch_warnings(record=True) as notes, stoppable(job):
+        with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always", TextWarning)
             opened = request.question().open()
             phi, tokens = opened.phi, opened.X
@@ -77,8 +76,7 @@ def measure(request: PageRequest, kept: Kept) -> Callable[[Job], None]:
             job.check()
             words = _Words(job, tokens)
             job.say("text", segments=segments(tokens), words=len(tokens.pieces), tokens=len(tokens))
-            watch(phi, job)
-            result = opened.measure(each=words.add, progress=job.check)
+            result = opened.measure(each=words.add, cancel=job.check)
         result = replace(result, made={**made(), "command": request.command()})
         kept.put(job.id, Measured(request, phi, tokens, result))
         said = [str(note.message) for note in notes if issubclass(note.category, TextWarning)]
@@ -101,10 +99,9 @@ def explain_word(key: str, word: int, kept: Kept) -> Callable[[Job], None]:
         if word not in {each.word for each in measured.result.explained or ()}:
             if phi is None:
                 raise InputError("random features keep their weights until the next measurement; measure this again")
-            with warnings.catch_warnings(), stoppable(job):
+            with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TextWarning)
-                watch(phi, job)
-                result = explain(phi, tokens, measured.result, [word], seed=seed, progress=job.check)
+                result = explain(phi, tokens, measured.result, [word], seed=seed, cancel=job.check)
             measured = replace(measured, result=result)
             kept.put(key, measured)
         job.say("word", word=word, fragment=word_fragment(measured.result, word))
@@ -146,39 +143,3 @@ def segments(tokens: "Tokens") -> list[dict[str, Any]]:
     if tokens.text[used:]:
         found.append({"text": tokens.text[used:], "left_out": bool(tokens.text[used:].strip())})
     return found
-
-
-@contextmanager
-def stoppable(job: Job) -> Iterator[None]:
-    """Whatever model runs in this thread looks, at each of its modules, whether the job was cancelled."""
-    from torch.nn.modules.module import register_module_forward_pre_hook
-
-    thread = threading.get_ident()
-
-    def look(*anything: Any) -> None:
-        if threading.get_ident() == thread:
-            job.check()
-
-    hook = register_module_forward_pre_hook(look)
-    try:
-        yield
-    finally:
-        hook.remove()
-
-
-def watch(phi: "FeatureMap", job: Job) -> None:
-    """The same for a map without modules: at each step of a search. The map is this page's own."""
-    plain = type(phi).sq_norms
-
-    def watched(views: Any) -> Any:
-        function = plain(phi, views)
-
-        def value(delta: Any) -> Any:
-            job.check()
-            found = function(delta)
-            job.check()  # before its gradient is taken
-            return found
-
-        return value
-
-    phi.sq_norms = watched

@@ -6,12 +6,14 @@ flattened to one axis.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import precise
 from wordsway.support.errors import InputError
 from wordsway.tokens import Tokens, check_tokens
@@ -191,6 +193,11 @@ class FeatureMap(ABC):
     def plain_precision(self) -> str:
         """In which precision the plain definition is evaluated."""
         return "float64"
+
+    def cancellable(self, cancel: Cancel | None) -> AbstractContextManager[None]:
+        """Have `cancel` called within single evaluations too, for as long as the context lasts. A search calls it
+        between evaluations; this is for maps of which one evaluation may take a second or more."""
+        return nullcontext()
 
     def check_tokens(self, tokens: Tokens) -> None:  # noqa: B027
         """Raise an InputError where an encoded text was not made for this map."""

@@ -46,6 +46,7 @@ def measure_moves(job: Job, listener: Listener) -> Outcome:
         best_deltas = {job.moves[k]: move.delta for k, move in measured.items()}
         views = [job.view(position) for position in group]
         for position, view, best in zip(group, views, search.best(group, views, best_deltas), strict=True):
+            listener.ask()
             measured[position] = _measure(job, position, view, best)
             listener.hand_over(measured[position].bounds)
             listener.tell(len(measured), len(job.moves))

@@ -48,13 +48,14 @@ class MoveSearch:
         region = job.searched_region(positions[0], views[0])
         scale = torch.tensor([job.reach(position) / job.reach(positions[0]) for position in positions])
         scale = scale.to(views[0].device, views[0].dtype)[:, None, None, None]
-        coarse = phi.sq_norms(views)
+        coarse = self.listener.watched(phi.sq_norms(views))
         ascent = self._ascent(views[0], positions[0])
         reached = maximize(views, lambda delta: coarse(delta * scale), region, job.seed, ascent, guesses)
         if views[0].evaluations_left is not None or phi.remembers or job.device.type == "mps":
             pairs = zip(reached, scale, strict=True)
             return [Found(best.delta * by[0], best.value, best.evaluations) for best, by in pairs]
-        fine, scale = phi.sq_norms([job.view(k, torch.float64) for k in positions]), scale.double()
+        exact = [job.view(k, torch.float64) for k in positions]
+        fine, scale = self.listener.watched(phi.sq_norms(exact)), scale.double()
         before = torch.stack([best.delta for best in reached]).double()
         e = region.unit(before[:, None], FROM_THE_EDGE)
         e, values, steps = finish(lambda delta: fine(delta * scale), region, e, _LAST_STEPS)

@@ -22,6 +22,7 @@ from wordsway.models.encoding.encode import encode
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.models.running.encoder import check_text
 from wordsway.models.running.model import find_at
+from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.tokens import Tokens, as_text, check_size
@@ -166,9 +167,10 @@ class Question:
         *,
         progress: Callable[[int, int], None] | None = None,
         each: Callable[[TokenSensitivity], None] | None = None,
+        cancel: Cancel | None = None,
     ) -> Sensitivity:
         """Answer the question; the callbacks are those of `word_sensitivity`."""
-        return self.open().measure(progress=progress, each=each)
+        return self.open().measure(progress=progress, each=each, cancel=cancel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,8 +207,10 @@ class OpenQuestion:
         *,
         progress: Callable[[int, int], None] | None = None,
         each: Callable[[TokenSensitivity], None] | None = None,
+        cancel: Cancel | None = None,
     ) -> Sensitivity:
         """Answer the question; the callbacks are those of `word_sensitivity`."""
         names = ("joint", "special", "tokens_at_once", "choose", "ball", "random_draws")
         moves = {name: getattr(self.question, name) for name in names}
-        return word_sensitivity(self.phi, self.X, self.moving, **self.search, **moves, progress=progress, each=each)
+        callbacks = {"progress": progress, "each": each, "cancel": cancel}
+        return word_sensitivity(self.phi, self.X, self.moving, **self.search, **moves, **callbacks)

@@ -19,6 +19,7 @@ from wordsway.measures.several_tokens import several_of
 from wordsway.measures.token_choice import Choice, choose_moves
 from wordsway.measures.words import describe, moves_of, radii_of, rank_words
 from wordsway.search.ascent import BUDGETS, FEWEST
+from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device, find_dtype
 from wordsway.support.errors import InputError, ZeroError
 from wordsway.tokens import Tokens, as_text, check_size
@@ -43,6 +44,7 @@ def word_sensitivity(
     dtype: torch.dtype | str = torch.float32,
     progress: Callable[[int, int], None] | None = None,
     each: Callable[[TokenSensitivity], None] | None = None,
+    cancel: Cancel | None = None,
 ) -> Sensitivity:
     """Bound the largest relative change norm(phi(X^i(delta)) - phi(X)) / norm(phi(X)) over norm(delta) <= radius.
 
@@ -54,7 +56,8 @@ def word_sensitivity(
     that a token's search may use, or "quick", "default" or "thorough"; more can only help. The search runs in `dtype`
     on `device`; what it found is evaluated again in float64 (a pre-trained model: in its own precision).
     `certificate=False` and `random_draws=0` leave out the upper bound and the average case. `progress` is called with
-    (searches done, searches in all), `each` with the bounds of every move as soon as they are known; what either
+    (searches done, searches in all), `each` with the bounds of every move as soon as they are known, `cancel` (without
+    arguments) around every evaluation of the search and, within a model, before each of its modules; what any of them
     raises ends the measurement.
 
     When X is an encoded text (`Tokens`), "all" means the tokens of its words, and `special=True` the others too; the
@@ -83,8 +86,9 @@ def word_sensitivity(
         several=several_of(tokens_at_once, choose, ball, joint, len(moves)),
         prepared=phi.prepare(text, device=device),
     )
-    choice = choose_moves(job, progress)
-    outcome = measure_moves(choice.job, Listener(progress, each))
+    with phi.cancellable(cancel):
+        choice = choose_moves(job, progress, cancel)
+        outcome = measure_moves(choice.job, Listener(progress, each, cancel))
     return _pack(choice, outcome, began)
 
 

@@ -14,6 +14,7 @@ import torch
 from wordsway.measures.job import Job
 from wordsway.measures.listener import Listener
 from wordsway.measures.measure_moves import Measured, Outcome, measure_moves
+from wordsway.support.cancelling import Cancel
 from wordsway.support.errors import InputError
 from wordsway.support.seeds import generator
 
@@ -30,7 +31,7 @@ class Choice:
     spent: int = 0
 
 
-def choose_moves(job: Job, progress: Progress | None = None) -> Choice:
+def choose_moves(job: Job, progress: Progress | None = None, cancel: Cancel | None = None) -> Choice:
     """Choose the tokens that move together, if some do; else every move of the job is measured as it is."""
     if job.several is None:
         return Choice(job)
@@ -47,15 +48,15 @@ def choose_moves(job: Job, progress: Progress | None = None) -> Choice:
             "choose='greedy' looks at all tokens at once, which would reveal all weights of a lazy map; use "
             "choose='random', or its to_dense()"
         )
-    alone = _measure_alone(job, progress)
+    alone = _measure_alone(job, progress, cancel)
     return Choice(_greedy(job, candidates, alone.moves), by, alone.evaluations)
 
 
-def _measure_alone(job: Job, progress: Progress | None) -> Outcome:
+def _measure_alone(job: Job, progress: Progress | None, cancel: Cancel | None) -> Outcome:
     """Measure what each candidate does by itself."""
     # The tokens together are one more move, which is still to come.
     tell = None if progress is None else lambda done, total: progress(done, total + 1)
-    return measure_moves(replace(job, several=None, certificate=False, draws=0), Listener(tell))
+    return measure_moves(replace(job, several=None, certificate=False, draws=0), Listener(tell, cancel=cancel))
 
 
 def _greedy(job: Job, candidates: Sequence[int], alone: Sequence[Measured]) -> Job:

@@ -6,6 +6,7 @@ runs what comes before the first of them only once.
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +20,7 @@ from wordsway.models.moving.batches import Batches, bytes_of_a_text, joined
 from wordsway.models.moving.outputs import Output, find_output, find_prefix
 from wordsway.models.running.encoder import check_text, warn_of
 from wordsway.models.running.model import At, Transformer, find_at
+from wordsway.support.cancelling import Cancel, asked_by_modules
 from wordsway.support.errors import InputError
 from wordsway.tokens import Tokens
 
@@ -96,6 +98,9 @@ class PretrainedMap(FeatureMap):
             return alike[0].sq_norms_at(delta.flatten(0, -3), places.repeat_interleave(count, 0)).view(delta.shape[:-2])
 
         return together
+
+    def cancellable(self, cancel: Cancel | None) -> AbstractContextManager[None]:
+        return asked_by_modules(self.model.whole, cancel)
 
     def excerpt(self, n: int) -> Sequence[int] | None:
         """The beginning of the text, and its last token: the one that many models end a text with."""
