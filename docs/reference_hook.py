@@ -12,12 +12,12 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES: dict[str, tuple[str, str]] = {
     "measure": (
         "Measure",
-        "word_sensitivity Sensitivity load_result report_html explain WordExplanation change substitution Substitution "
-        "certify Certificate",
+        "word_sensitivity Question Sensitivity load_result report_html explain WordExplanation change substitution "
+        "Substitution certify Certificate",
     ),
     "maps": (
         "Feature maps",
-        "RandomAttention RandomFeatures RandomTransformer FromCallable named_map allow_maps FeatureMap View",
+        "RandomAttention RandomFeatures RandomTransformer FromCallable named_map allow_maps FeatureMap Prepared View",
     ),
     "texts": (
         "Texts and encoders",

@@ -15,6 +15,7 @@ from .learning.probe import ProbeReport as ProbeReport
 from .learning.probe import probe_sensitivity as probe_sensitivity
 from .maps.attention.random_attention import RandomAttention as RandomAttention
 from .maps.base import FeatureMap as FeatureMap
+from .maps.base import Prepared as Prepared
 from .maps.base import View as View
 from .maps.features.random_features import RandomFeatures as RandomFeatures
 from .maps.from_callable import FromCallable as FromCallable
@@ -32,6 +33,7 @@ from .measures.layer_profile import LayerProfile as LayerProfile
 from .measures.layer_profile import layer_profile as layer_profile
 from .measures.prompts import PromptChange as PromptChange
 from .measures.prompts import compare_prompts as compare_prompts
+from .measures.question import Question as Question
 from .measures.results import Sensitivity as Sensitivity
 from .measures.results import WordExplanation as WordExplanation
 from .measures.results import load_result as load_result

@@ -27,8 +27,9 @@ from wordsway.app.guard import MOST_BYTES
 from wordsway.app.jobs import MOST_WAITING, Job
 from wordsway.app.measuring import MOST_KEPT, Kept, segments
 from wordsway.app.offers import find_offers
-from wordsway.app.question import MOST_CHARACTERS, MOST_TOKENS, Question
+from wordsway.app.page_request import MOST_CHARACTERS, MOST_TOKENS, PageRequest
 from wordsway.cli.main import app
+from wordsway.measures.question import Question
 
 SMILE = {"text": "I love her smile", "map": "raf"}
 LONG = {"text": "The food was good, but the waiter was rude and slow. " * 12, "model": "minilm", "budget": "thorough"}
@@ -265,9 +266,9 @@ def gate(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator["queue.Queue[s
     """Jobs that go on until they are let through, in place of measurements."""
     through: queue.Queue[str] = queue.Queue()
 
-    def slow(question: Question, kept: Kept) -> Any:
+    def slow(request: PageRequest, kept: Kept) -> Any:
         def work(job: Job) -> None:
-            job.say("begun", text=question.text)
+            job.say("begun", text=request.text)
             while through.empty():
                 job.check()
                 time.sleep(0.01)
@@ -346,7 +347,7 @@ def test_a_fault_of_ours_is_told_and_the_next_job_runs(
     site: Site, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr(Question, "prepare", lambda question: 1 / 0)
+        broken.setattr(Question, "open", lambda question: 1 / 0)
         assert "ZeroDivisionError" in site.all_events(SMILE)["error"][0]["message"]
     assert "Traceback" in capfd.readouterr().err
     assert site.all_events(SMILE)["done"]
@@ -420,7 +421,7 @@ def test_the_docs_say_the_limits() -> None:
     limits = f"{MOST_CHARACTERS:,} characters and {MOST_TOKENS} tokens. A request: at most {MOST_BYTES:,} bytes"
     assert limits in told and f"with {MOST_WAITING} in line" in told and f"last {MOST_KEPT} results" in told
     asked = {"text": server.EXAMPLE, "model": "sentiment", "output": "logits", "budget": "quick"}
-    assert Question.of(asked, find_offers()).command() in told
+    assert PageRequest.of(asked, find_offers()).command() in told
 
 
 def test_offers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

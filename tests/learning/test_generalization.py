@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 import wordsway as ws
+from wordsway.learning.flip_case import find_target
 from wordsway.learning.flip_result import Flip
 from wordsway.learning.generalization import Generalization
 from wordsway.maps.base import FeatureMap, moved
@@ -131,7 +132,7 @@ def test_flips_repeat() -> None:
 def adam(learner: Generalization, X: Tensor, y: int, out: Flip, steps: int = 2000, rate: float = 0.1) -> float:
     """The least value that projected Adam over the dense map sees, for the same question."""
     base = learner.phi(X).flatten()
-    target = learner._target(base, out.training)
+    target = find_target(learner.readout, base, out.training)
     before = base @ learner.theta
     gen = torch.Generator().manual_seed(out.seed)
     delta = torch.randn(1, X.shape[1], dtype=torch.float64, generator=gen)

@@ -195,3 +195,63 @@ def test_relu_row_without_positive_scores_stays_zero() -> None:
     (gradient,) = torch.autograd.grad(value.sum(), delta)
     assert value.item() > 0
     assert torch.isfinite(gradient).all()
+
+
+MAPS = [
+    "rf",
+    "drf",
+    "rf:activation=tanh",
+    "raf",
+    "relu-raf",
+    "raf:heads=2,causal",
+    "raf:score=linear",
+    "raf:score=sparsemax",
+    "transformer:depth=2",
+]
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_views_of_a_prepared_text_equal_views_made_anew(name: str, rng: torch.Generator) -> None:
+    X, delta = ws.synthetic_tokens(6, 8, seed=1), torch.randn(3, 1, 8, generator=rng, dtype=torch.float64)
+    phi = ws.named_map(name, 6, 8, 2)
+    prepared = phi.prepare(X)
+    for token in (0, 4):
+        for dtype in (torch.float32, torch.float64, torch.float32):
+            shared, anew = prepared.view([token], dtype=dtype), phi.view(X, [token], dtype=dtype)
+            # A lazy map may answer a question that it knows already with another last digit.
+            assert shared.dtype == dtype and shared.base_norm == pytest.approx(anew.base_norm, rel=1e-6)
+            torch.testing.assert_close(shared.change(delta.to(dtype)), anew.change(delta.to(dtype)))
+    torch.testing.assert_close(prepared.features(), phi(X).flatten())
+    with pytest.raises(ws.InputError, match="token"):
+        prepared.view([6])
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_writing_to_a_prepared_text_changes_no_answer(name: str) -> None:
+    X, delta = ws.synthetic_tokens(6, 8, seed=1), torch.linspace(-1, 1, 8, dtype=torch.float64)[None]
+    before = ws.named_map(name, 6, 8, 2).view(X, [1]).change(delta)
+    phi = ws.named_map(name, 6, 8, 2)
+    prepared = phi.prepare(X)
+    X[3] += delta[0]
+    torch.testing.assert_close(prepared.view([1]).change(delta), before)
+    assert not torch.allclose(phi.view(X, [1]).change(delta), before)  # prepared anew, it is another text
+
+
+def test_a_map_with_make_view_alone_is_enough() -> None:
+    class Square(FeatureMap):
+        n = d = None
+
+        def __call__(self, X: Tensor) -> Tensor:
+            return X.square()
+
+        def make_view(self, X: Tensor, tokens: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> View:
+            return PlainView(lambda texts: texts.square().flatten(1), X, tokens, dtype, device)
+
+        def config(self) -> dict[str, str]:
+            return {"map": "square"}
+
+    X = ws.synthetic_tokens(4, 6, seed=0)
+    view = Square().prepare(X).view([1])
+    delta = torch.ones(1, 6, dtype=torch.float64)
+    assert float(view.sq_norm(delta)) == pytest.approx(float(((X[1] + 1).square() - X[1].square()).square().sum()))
+    assert ws.word_sensitivity(Square(), X, 1).lower > 0

@@ -14,6 +14,7 @@ import torch
 import wordsway as ws
 from wordsway.maps.base import moved
 from wordsway.maps.features.random_features import FeatureNetwork
+from wordsway.measures.checked import Check, Way
 
 MAPS = ["rf", "drf", "raf", "relu-raf"]
 
@@ -105,6 +106,39 @@ def test_results_survive_a_file(tmp_path: Path) -> None:
     assert torch.equal(again.delta, r.delta)
     assert json.loads(json.dumps(r.to_dict(), allow_nan=False))["lower"] == r.lower
     assert [p.name for p in tmp_path.iterdir()] == ["r.json"]
+
+
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        ("plain map, float64", Check(Way.PLAIN, "float64")),
+        ("plain map, bfloat16", Check(Way.PLAIN, "bfloat16")),
+        ("revealed weights, float64", Check(Way.REVEALED, "float64")),
+        ("view, torch.float32", Check(Way.VIEW, "torch.float32")),
+        ("a look at it", None),
+    ],
+)
+def test_how_a_result_was_checked_is_saved_as_text(text: str, check: Check | None, tmp_path: Path) -> None:
+    r = ws.word_sensitivity(ws.RandomAttention().sample(d=8), ws.synthetic_tokens(5, 8, seed=0), 0)
+    (tmp_path / "old.json").write_text(json.dumps({**r.to_dict(), "checked": text}))
+    if check is None:
+        with pytest.raises(ws.InputError, match="damaged"):
+            ws.load_result(tmp_path / "old.json")
+        return
+    old = ws.load_result(tmp_path / "old.json")
+    assert old.check == check and old.checked == text and old.to_dict() == {**r.to_dict(), "checked": text}
+
+
+@pytest.mark.parametrize("tokens_at_once", [None, 2])
+def test_progress_never_falls_and_ends_with_all(tokens_at_once: int | None) -> None:
+    told: list[tuple[int, int]] = []
+    phi, X = ws.RandomAttention().sample(d=8), ws.synthetic_tokens(5, 8, seed=0)
+    ws.word_sensitivity(
+        phi, X, tokens_at_once=tokens_at_once, budget="quick", progress=lambda *counts: told.append(counts)
+    )
+    if tokens_at_once is not None:
+        assert told.pop() == (1, 1) and {total for _, total in told} == {6}  # each alone, and then all at once
+    assert [done for done, _ in told] == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "other"}', '{"format": "wordsway.sensitivity/1"}'])

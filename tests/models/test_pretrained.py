@@ -63,6 +63,29 @@ def relative(left: Tensor, right: Tensor) -> float:
 
 @pytest.mark.parametrize("family", FAMILIES)
 class TestEveryFamily:
+    def test_a_prepared_text_runs_once_and_is_a_copy(self, family: str) -> None:
+        phi = the_map(family)
+        X = phi.encode(TEXT).X.double()
+        runs: list[int] = []
+        features = phi.output.features
+        base = features(phi.model, X[None].float(), "embeddings")[0]
+        prepared = phi.prepare(X)
+        hook = phi.model.base.register_forward_pre_hook(lambda *anything: runs.append(1))
+        try:
+            views = [
+                prepared.view([token], dtype=dtype) for token in (0, 3) for dtype in (torch.float32, torch.float64)
+            ]
+        finally:
+            hook.remove()
+        if family not in CAUSAL:
+            assert len(runs) <= 1  # at most one in half precision, for all fast views together
+        assert all(view.base_norm == pytest.approx(float(base.double().norm()), rel=1e-6) for view in views)
+        delta = torch.full((1, X.shape[1]), 0.1, dtype=views[-1].dtype)
+        anew = phi.view(X, [3]).change(delta)
+        X[5] += 1.0
+        assert torch.equal(prepared.view([3]).change(delta), anew)
+        assert not torch.equal(phi.view(X, [3]).change(delta), anew)
+
     def test_a_move_is_what_a_hook_of_ones_own_does(self, family: str) -> None:
         model = tiny(family)
         opened = open_model(model, tokenizer())

@@ -33,8 +33,8 @@ class Job:
     def say(self, event: str, **values: Any) -> None:
         self.events.append({"event": event, **values})
 
-    def check(self, *anything: Any) -> None:
-        """Called by whatever runs for long, as often as possible."""
+    def check(self) -> None:
+        """End the work if the job was cancelled; called by whatever runs for long, as often as possible."""
         if self.cancelled:
             raise Stopped
 

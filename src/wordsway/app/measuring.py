@@ -3,14 +3,13 @@
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway.app.jobs import Job
-from wordsway.app.question import Question
+from wordsway.app.page_request import PageRequest, check_length
 from wordsway.support.errors import InputError, TextWarning
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ MOST_KEPT = 4  # results in memory, each with its map
 class Measured:
     """A result with what made it. `phi` is None when its weights had to make room."""
 
-    question: Question
+    request: PageRequest
     phi: "FeatureMap | None"
     tokens: "Tokens"
     result: "Sensitivity"
@@ -57,35 +56,37 @@ class Kept:
             return self._kept.get(key)
 
 
-def measure(question: Question, kept: Kept) -> Callable[[Job], None]:
-    """The work of a job that answers a question."""
+def measure(request: PageRequest, kept: Kept) -> Callable[[Job], None]:
+    """Make the work of a job that answers a request."""
 
     def work(job: Job) -> None:
-        from wordsway.measures.sensitivity import word_sensitivity
         from wordsway.report.measurement import lead_of
         from wordsway.report.page import text_fragment
         from wordsway.support.provenance import made
+        from wordsway.tokens import Tokens
 
         kept.make_room()
-        job.say("loading", what=Path(question.model or question.encoder).name)
-        with warnings.catch_warnings(record=True) as notes, stoppable(job):
+        job.say("loading", what=Path(request.model or request.encoder).name)
+        with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always", TextWarning)
-            phi, tokens, radius = question.prepare()
+            opened = request.question().open()
+            phi, tokens = opened.phi, opened.X
+            assert isinstance(tokens, Tokens)
+            check_length(tokens)
             job.check()
             words = _Words(job, tokens)
             job.say("text", segments=segments(tokens), words=len(tokens.pieces), tokens=len(tokens))
-            watch(phi, job)
-            result = word_sensitivity(phi, tokens, radius=radius, each=words.add, progress=job.check, **question.search)
-        result = replace(result, made={**made(), "command": question.command()})
-        kept.put(job.id, Measured(question, phi, tokens, result))
+            result = opened.measure(each=words.add, cancel=job.check)
+        result = replace(result, made={**made(), "command": request.command()})
+        kept.put(job.id, Measured(request, phi, tokens, result))
         said = [str(note.message) for note in notes if issubclass(note.category, TextWarning)]
-        job.say("done", lead=lead_of(result), fragment=text_fragment(result), command=question.command(), notes=said)
+        job.say("done", lead=lead_of(result), fragment=text_fragment(result), command=request.command(), notes=said)
 
     return work
 
 
 def explain_word(key: str, word: int, kept: Kept) -> Callable[[Job], None]:
-    """The work of a job that says what the move found for one word does."""
+    """Make the work of a job that says what the move found for one word does."""
 
     def work(job: Job) -> None:
         from wordsway.measures.explain import explain
@@ -94,14 +95,13 @@ def explain_word(key: str, word: int, kept: Kept) -> Callable[[Job], None]:
         measured = kept.get(key)
         if measured is None:
             raise InputError("this result is no longer kept; measure the text again")
-        phi, tokens, seed = measured.phi, measured.tokens, measured.question.seed
+        phi, tokens, seed = measured.phi, measured.tokens, measured.request.seed
         if word not in {each.word for each in measured.result.explained or ()}:
             if phi is None:
                 raise InputError("random features keep their weights until the next measurement; measure this again")
-            with warnings.catch_warnings(), stoppable(job):
+            with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TextWarning)
-                watch(phi, job)
-                result = explain(phi, tokens, measured.result, [word], seed=seed, progress=job.check)
+                result = explain(phi, tokens, measured.result, [word], seed=seed, cancel=job.check)
             measured = replace(measured, result=result)
             kept.put(key, measured)
         job.say("word", word=word, fragment=word_fragment(measured.result, word))
@@ -143,39 +143,3 @@ def segments(tokens: "Tokens") -> list[dict[str, Any]]:
     if tokens.text[used:]:
         found.append({"text": tokens.text[used:], "left_out": bool(tokens.text[used:].strip())})
     return found
-
-
-@contextmanager
-def stoppable(job: Job) -> Iterator[None]:
-    """Whatever model runs in this thread looks, at each of its modules, whether the job was cancelled."""
-    from torch.nn.modules.module import register_module_forward_pre_hook
-
-    thread = threading.get_ident()
-
-    def look(*anything: Any) -> None:
-        if threading.get_ident() == thread:
-            job.check()
-
-    hook = register_module_forward_pre_hook(look)
-    try:
-        yield
-    finally:
-        hook.remove()
-
-
-def watch(phi: "FeatureMap", job: Job) -> None:
-    """The same for a map without modules: at each step of a search. The map is this page's own."""
-    plain = type(phi).sq_norms
-
-    def watched(views: Any) -> Any:
-        function = plain(phi, views)
-
-        def value(delta: Any) -> Any:
-            job.check()
-            found = function(delta)
-            job.check()  # before its gradient is taken
-            return found
-
-        return value
-
-    phi.sq_norms = watched

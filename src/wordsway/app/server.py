@@ -18,7 +18,7 @@ from wordsway.app.guard import Guard, read_json
 from wordsway.app.jobs import Full, Job, Worker
 from wordsway.app.measuring import Kept, Measured, explain_word, measure
 from wordsway.app.offers import Offer
-from wordsway.app.question import BUDGETS, MOST_TOKENS, OUTPUTS, Question
+from wordsway.app.page_request import BUDGETS, MOST_TOKENS, OUTPUTS, PageRequest
 from wordsway.maps.named import NAMES
 from wordsway.models.loading.sentiment import NAME as SENTIMENT
 from wordsway.report.page import report_html, script, stylesheet
@@ -67,8 +67,8 @@ class _Pages:
         return Response(make(), media_type=kind)
 
     async def measure(self, request: Request) -> Response:
-        question = Question.of(await read_json(request), self.offers)
-        return self._begin(request, measure(question, self.kept))
+        asked = PageRequest.of(await read_json(request), self.offers)
+        return self._begin(request, measure(asked, self.kept))
 
     async def word(self, request: Request) -> Response:
         asked = await read_json(request)

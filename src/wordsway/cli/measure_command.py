@@ -1,20 +1,22 @@
 """`wordsway measure`: one map at one text."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from wordsway.cli import completion
 from wordsway.cli.command import TextCommand, app, one_line_errors
 from wordsway.cli.measure_steps import (
-    Asked,
-    Rows,
+    answer,
+    check_against,
     check_early,
-    measure_map,
-    measure_model,
+    draw_tokens,
+    find_encoder,
+    option_names,
     refuse_text_options,
     refuse_with_model,
+    tokens_asked,
 )
 from wordsway.cli.options import (
     At,
@@ -155,38 +157,50 @@ def measure(
     """
     with one_line_errors(debug):
         given = read_text(text, file)
-        check_early(radius, word, token, against, joint or special, out)
+        check_early(word, token, against, joint or special, out)
         check_page(html)
-        if against is not None and explained:
-            raise InputError("--explain is about the words of one text; it does not go with --against")
+        if against is not None:
+            check_against(explained, watch, tokens_at_once)
         if html is not None and out is not None and html.absolute() == out.absolute():
             raise InputError("--html and --out name the same file; give each one of its own")
         end = ResultOutput(as_json, out, html, explained, seed, device)
         if given is None:
-            refuse_text_options(encoder, model, against, word, joint, special, raw, layer, max_tokens)
-        asked = Asked(
-            text=given,
-            word=word,
-            token=token,
-            joint=joint,
-            special=special,
-            radius=radius,
-            max_tokens=max_tokens,
-            budget=budget if budget is None or not budget.isdecimal() else int(budget),
-            draws=draws,
-            seed=seed,
-            device=device,
-            watch=watch,
-        )
+            texts = {"--model": model is not None, "--against": against is not None, "--word": word is not None}
+            texts |= {"--joint": joint, "--special": special, "--raw": raw, "--layer": layer != 0}
+            refuse_text_options({**texts, "--max-tokens": max_tokens is not None}, encoder)
         if model is not None:
             taken = {"--map": map, "--tokens-at-once": tokens_at_once, "--encoder": encoder, "--n": n, "--d": d}
             taken |= {"--depth": depth, "--against": against}
             refuse_with_model(taken, raw, layer, activation, temperature)
             check_output(output)
-            return measure_model(asked, model, output or "last", at or At.embeddings, end)
-        if output is not None or at is not None:
+            subject: dict[str, Any] = {"model": model, "output": output or "last", "at": (at or At.embeddings).value}
+            rows: Any = given
+        elif output is not None or at is not None:
             raise InputError("--output and --at belong to --model")
-        rows = Rows(encoder, correlation, layer, raw, n, d)
-        recipe = {"depth": depth, "activation": activation, "temperature": temperature}
-        together = {"tokens_at_once": tokens_at_once, "choose": choose, "ball": ball}
-        measure_map(asked, map or "raf", recipe, rows, together, certificate, against, end)
+        else:
+            source = find_encoder(encoder, correlation, d, seed, given)
+            recipe = {"depth": depth, "activation": activation, "temperature": temperature}
+            subject = {"map": map or "raf", "recipe": recipe, "encoder": source, "certificate": certificate}
+            rows = draw_tokens(n, d, seed, source.correlation) if given is None else given
+            subject |= {"layer": layer, "raw": raw, "n": n, "d": d} if given is not None else {}
+        from wordsway.measures.question import Question
+
+        with option_names():
+            question = Question(
+                rows,
+                **subject,
+                max_tokens=max_tokens,
+                word=word,
+                token=tokens_asked(token, given, tokens_at_once),
+                joint=joint,
+                special=special,
+                tokens_at_once=tokens_at_once,
+                choose=choose,
+                ball=ball,
+                radius=radius,
+                budget=budget if budget is None or not budget.isdecimal() else int(budget),
+                random_draws=draws,
+                seed=seed,
+                device=device,
+            )
+        answer(question, against, watch, end)

@@ -1,104 +1,40 @@
-"""The steps of `wordsway measure`: check the values of the command, make a map or a model, and tokens, and measure."""
+"""The steps of `wordsway measure`: refuse options that do not go together, ask the question, show its answer."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.cli.options import At, the_text, whole_numbers
-from wordsway.cli.output import ResultOutput, open_quietly, said
+from wordsway.cli.command import short_name
+from wordsway.cli.options import whole_numbers
+from wordsway.cli.output import ResultOutput, said
 from wordsway.support.errors import InputError
 from wordsway.support.files import check_target
 
 if TYPE_CHECKING:
-    from wordsway.tokens import Tokens
+    from wordsway.measures.question import OpenQuestion, Question
 
 GAUSSIAN = ("synthetic", "correlated")  # encoders without a model
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The values of the command that mean the same for a map and for a model."""
-
-    text: str | None
-    word: str | None
-    token: str | None
-    joint: bool
-    special: bool
-    radius: float
-    max_tokens: int | None
-    budget: int | str | None
-    draws: int
-    seed: int
-    device: str
-    watch: bool
-
-    def search(self) -> dict[str, Any]:
-        """Make the options of the search."""
-        return {"seed": self.seed, "budget": self.budget, "device": self.device}
-
-    def moves(self) -> dict[str, Any]:
-        """Make the options that say what moves, and who is told."""
-        each = said if self.watch else None
-        return {"joint": self.joint, "special": self.special, "random_draws": self.draws, "each": each}
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The values of the command that say what the rows of a text are for a map."""
-
-    encoder: str | None
-    correlation: float | None
-    layer: int
-    raw: bool
-    n: int | None
-    d: int | None
-
-    def source(self, asked: Asked) -> Any:
-        """Find the encoder by its name; Gaussian ones are objects, since they have options."""
-        if self.correlation is not None and self.encoder != "correlated":
-            raise InputError("--correlation belongs to --encoder correlated")
-        if self.encoder not in GAUSSIAN and asked.text is not None:
-            return "minilm" if self.encoder is None else self.encoder
-        from wordsway.models.encoding.synthetic import SyntheticEncoder
-
-        usual = 0.5 if self.correlation is None else self.correlation
-        strength = 0.0 if self.encoder != "correlated" else usual
-        return SyntheticEncoder(768 if self.d is None else self.d, strength, asked.seed)
-
-    def encode(self, text: str, source: Any, asked: Asked) -> "Tokens":
-        """Encode a text, cropped as asked; the same for both texts of a comparison."""
-        from wordsway.models.encoding.encode import encode
-        from wordsway.tokens import check_size
-
-        options: dict[str, Any] = {"layer": self.layer, "normalize": not self.raw, "device": asked.device}
-        tokens = encode(text, source, max_tokens=asked.max_tokens, **options)
-        if self.n is not None:
-            if check_size(self.n, "--n") > len(tokens):
-                have = len(tokens)
-                raise InputError(f"--n {self.n} is more than the {have} tokens that the text has; use at most {have}")
-            tokens = tokens[: self.n]
-        return tokens if self.d is None else tokens.first_dims(self.d)
-
-    def drawn(self, source: Any, seed: int) -> Any:
-        """Draw Gaussian tokens, where there is no text."""
-        from wordsway.tokens import synthetic_tokens
-
-        n, d = (usual if value is None else value for value, usual in ((self.n, 100), (self.d, 768)))
-        return synthetic_tokens(n, d, seed, source.correlation)
-
-
-def check_early(
-    radius: float, word: str | None, token: str | None, against: str | None, moves: bool, out: Path | None
-) -> None:
+def check_early(word: str | None, token: str | None, against: str | None, moves: bool, out: Path | None) -> None:
     """Check what can be told to be wrong before a model is loaded."""
-    if not 0 < radius < float("inf"):
-        raise InputError(f"--radius must be a positive number, got {radius}")
     if word is not None and token is not None:
         raise InputError("give --word or --token, not both")
     if against is not None and (word is not None or token is not None or moves):
         raise InputError("--against names the word itself: leave out --word, --token, --joint and --special")
     if out is not None:
         check_target(out)
+
+
+def check_against(explained: int | None, watch: bool, tokens_at_once: int | None) -> None:
+    """Refuse options that do not go with a second text."""
+    if explained:
+        raise InputError("--explain is about the words of one text; it does not go with --against")
+    if watch:
+        raise InputError("--watch is about the words of one text; it does not go with --against")
+    if tokens_at_once is not None:
+        raise InputError("--against names the one word that changes; --tokens-at-once does not go with it")
 
 
 def refuse_with_model(given: dict[str, Any], raw: bool, layer: int, activation: str, temperature: float) -> None:
@@ -111,106 +47,83 @@ def refuse_with_model(given: dict[str, Any], raw: bool, layer: int, activation: 
         raise InputError(f"{used[0]} belongs to a map, not to --model; leave one of them out{hint}")
 
 
-def refuse_text_options(
-    encoder: str | None,
-    model: str | None,
-    against: str | None,
-    word: str | None,
-    joint: bool,
-    special: bool,
-    raw: bool,
-    layer: int,
-    max_tokens: int | None,
-) -> None:
+def refuse_text_options(given: dict[str, Any], encoder: str | None) -> None:
     """Refuse options that make no sense without a text: they must not be ignored."""
-    given = {
-        "--model": model is not None,
-        "--against": against is not None,
-        "--word": word is not None,
-        "--joint": joint,
-        "--special": special,
-        "--raw": raw,
-        "--layer": layer != 0,
-        "--max-tokens": max_tokens is not None,
-        f"--encoder {encoder}": encoder is not None and encoder not in GAUSSIAN,
-    }
+    given = {**given, f"--encoder {encoder}": encoder is not None and encoder not in GAUSSIAN}
     for option, used in given.items():
         if used:
             raise InputError(f'{option} needs a text: wordsway measure "YOUR TEXT", --file PATH, or - for stdin')
 
 
-def measure_model(asked: Asked, model: str, output: str, at: At, end: ResultOutput) -> None:
-    """Carry out `wordsway measure TEXT --model M`."""
-    from wordsway.cli import show
-    from wordsway.measures.sensitivity import word_sensitivity
-    from wordsway.models.moving.map import PretrainedMap
-    from wordsway.support.progress import progress_bar
+def find_encoder(encoder: str | None, correlation: float | None, d: int | None, seed: int, text: str | None) -> Any:
+    """Find the encoder of a map's text by its name; Gaussian ones are objects, since they have options."""
+    from wordsway.measures.question import ENCODER
+    from wordsway.models.encoding.synthetic import SyntheticEncoder
 
-    text = the_text(asked.text, None)
-    phi = PretrainedMap(open_quietly(model, asked.device), output, at=at.value)
-    tokens = phi.encode(text, asked.max_tokens)
-    chosen, radius = _chosen(tokens, asked.word, asked.token), _radius(asked.radius, tokens.X, own_norms=True)
-    with progress_bar(not end.as_json) as update:
-        tell = lambda done, total: update(done, total, "token")  # noqa: E731
-        result = word_sensitivity(phi, tokens, chosen, radius=radius, progress=tell, **asked.moves(), **asked.search())
-    end.write(end.complete(phi, tokens, result), show.sensitivity)
+    if correlation is not None and encoder != "correlated":
+        raise InputError("--correlation belongs to --encoder correlated")
+    if encoder not in GAUSSIAN and text is not None:
+        return ENCODER if encoder is None else encoder
+    usual = 0.5 if correlation is None else correlation
+    return SyntheticEncoder(768 if d is None else d, 0.0 if encoder != "correlated" else usual, seed)
 
 
-def measure_map(
-    asked: Asked,
-    name: str,
-    recipe: dict[str, Any],
-    rows: Rows,
-    together: dict[str, Any],
-    certificate: bool,
-    against: str | None,
-    end: ResultOutput,
-) -> None:
-    """Carry out `wordsway measure` for a map: on a text, on Gaussian tokens, or on a text and another one."""
-    from wordsway.cli import show
-    from wordsway.maps.named import named_map
-    from wordsway.measures.sensitivity import word_sensitivity
-    from wordsway.support.progress import progress_bar
+def draw_tokens(n: int | None, d: int | None, seed: int, correlation: float) -> Any:
+    """Draw Gaussian tokens, where there is no text."""
+    from wordsway.tokens import synthetic_tokens
 
-    source = rows.source(asked)
-    X: Any = rows.drawn(source, asked.seed) if asked.text is None else rows.encode(asked.text, source, asked)
-    matrix: Any = X if asked.text is None else X.X
-    phi = named_map(name, matrix.shape[0], matrix.shape[1], asked.seed, device=asked.device, **recipe)
-    search = {**asked.search(), "radius": _radius(asked.radius, matrix, rows.raw), "certificate": certificate}
-    if against is not None and asked.watch:
-        raise InputError("--watch is about the words of one text; it does not go with --against")
-    if against is not None and together["tokens_at_once"] is not None:
-        raise InputError("--against names the one word that changes; --tokens-at-once does not go with it")
-    if against is not None:
-        from wordsway.measures.compare_word import changed_word, substitution
-        from wordsway.models.encoding.vocabulary import random_words
-
-        other = rows.encode(against, source, asked)
-        place = changed_word(X, other)
-        options: dict[str, Any] = {"encoder": source, "seed": asked.seed, "device": asked.device}
-        words = random_words(X, place, asked.draws, **options) if asked.draws else []
-        compared = substitution(phi, X, other, words, **search)
-        return end.write(end.compared(compared), show.substitution)
-    all_move = together["tokens_at_once"] is not None and asked.token is None and asked.word is None
-    chosen = _chosen(X if asked.text is not None else None, asked.word, "all" if all_move else asked.token)
-    with progress_bar(not end.as_json) as update:
-        tell = lambda done, total: update(done, total, "token")  # noqa: E731
-        result = word_sensitivity(phi, X, chosen, progress=tell, **together, **asked.moves(), **search)
-    end.write(end.complete(phi, X, result, None if isinstance(source, str) else source), show.sensitivity)
+    return synthetic_tokens(100 if n is None else n, 768 if d is None else d, seed, correlation)
 
 
-def _radius(radius: float, rows: Any, own_norms: bool) -> Any:
-    if own_norms:
-        return [radius * size for size in rows.double().norm(dim=1).tolist()]
-    return radius * rows.shape[1] ** 0.5
-
-
-def _chosen(tokens: "Tokens | None", word: str | None, token: str | None) -> Any:
-    """Find the tokens to move."""
-    if word is not None and tokens is not None:
-        from wordsway.measures.words import find_words
-
-        return [piece for k in find_words(tokens, word) for piece in tokens.pieces[k]]
+def tokens_asked(token: str | None, text: str | None, tokens_at_once: int | None) -> Any:
+    """Read --token. Unless given, all words of a text move, or all tokens are candidates to move together; of Gaussian
+    tokens, which are all alike, the first moves alone."""
     if token is None:
-        return "all" if tokens is not None else [0]
+        return [0] if text is None and tokens_at_once is None else None
     return token if token == "all" else whole_numbers(token, "--token")
+
+
+@contextmanager
+def option_names() -> Iterator[None]:
+    """Call a wrong field of a question by the name of its option."""
+    from wordsway.measures.question import QuestionError
+
+    try:
+        yield
+    except QuestionError as error:
+        raise InputError(f"--{error.field.replace('_', '-')}{error.fault}") from None
+
+
+def answer(question: "Question", against: str | None, watch: bool, end: ResultOutput) -> None:
+    """Measure what was asked, and write and show the result."""
+    from wordsway.cli import show
+    from wordsway.support.progress import progress_bar, waiting
+
+    model = question.model
+    with option_names(), nullcontext() if model is None else waiting(f"loading {short_name(model)}"):
+        opened = question.open()
+    if against is not None:
+        return compare(opened, against, end)
+    with progress_bar(not end.as_json) as update:
+        result = opened.measure(
+            progress=lambda done, total: update(done, total, "token"),
+            each=said if watch else None,
+        )
+    named = isinstance(question.encoder, str)
+    end.write(end.complete(opened.phi, opened.X, result, None if named else question.encoder), show.sensitivity)
+
+
+def compare(opened: "OpenQuestion", against: str, end: ResultOutput) -> None:
+    """Measure what one given word changes, beside the worst case and beside random words."""
+    from wordsway.cli import show
+    from wordsway.measures.compare_word import changed_word, substitution
+    from wordsway.models.encoding.vocabulary import random_words
+    from wordsway.tokens import Tokens
+
+    asked, text = opened.question, opened.X
+    assert isinstance(text, Tokens)
+    other = asked.encode(against)
+    place = changed_word(text, other)
+    options: dict[str, Any] = {"encoder": asked.encoder, "seed": asked.seed, "device": asked.device}
+    words = random_words(text, place, asked.random_draws, **options) if asked.random_draws else []
+    end.write(end.compared(substitution(opened.phi, text, other, words, **opened.search)), show.substitution)

@@ -9,55 +9,26 @@ with t = phi(X) or its part orthogonal to the N training features. So for the mo
 and all that a search has to know of delta is the change of the features along two fixed vectors, t and theta*.
 """
 
-import math
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from dataclasses import replace
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.learning.flip_objectives import AIMS, Aim, FlipObjective
+from wordsway.learning.flip_case import TRAININGS, FlipCase, Training, check_choice, find_target
+from wordsway.learning.flip_objectives import Aim
 from wordsway.learning.flip_result import Flip
 from wordsway.learning.readout import CUTOFF, Readout, check_label, check_labels, stack_texts
-from wordsway.maps.base import FeatureMap, View, moved
+from wordsway.maps.base import FeatureMap
 from wordsway.maps.from_callable import as_map
-from wordsway.measures.words import radii_of
-from wordsway.search.ascent import maximize, suited
-from wordsway.search.polish import polish
-from wordsway.search.regions import Ball
 from wordsway.support.devices import find_device, find_dtype, precise
-from wordsway.support.errors import InputError, RankWarning, SpanError, TooLargeError
-from wordsway.support.memory import fits, require
-from wordsway.tokens import Tokens, as_text, check_size, check_tokens
-
-Training = Literal["finetune", "retrain"]
-TRAININGS: tuple[str, ...] = get_args(Training)
-_NEAR_ZERO = 1e-3  # from where a descent goes on to zero by itself
-_POLISH, _LAST_DIGITS = 40, 10  # steps of that descent, in the search's precision and then in float64
-
-
-@dataclass(frozen=True, eq=False)
-class _Case:
-    """A text with a token that moves, as all questions about it share it."""
-
-    phi: FeatureMap
-    text: Float[Tensor, "n d"]
-    token: int
-    base: Float[Tensor, " k"]  # phi(X)
-    before: float
-    view: View
-    targets: dict[str, Tensor]  # by training: the direction in which it moves theta
-
-    def exact(self) -> View:
-        """The view in float64, where the device has that."""
-        view = self.view
-        if view.dtype == torch.float64 or view.device.type == "mps":
-            return view
-        return self.phi.view(self.text, [self.token], dtype=torch.float64, device=view.device)
+from wordsway.support.errors import InputError, RankWarning
+from wordsway.support.memory import require
+from wordsway.tokens import Tokens, as_text, check_tokens
 
 
 class Generalization:
@@ -104,7 +75,6 @@ class Generalization:
             "gram": self.readout.gram_seconds,
             "solve": self.readout.solve_seconds,
         }
-        self._last: _Case | None = None
         if self.rank < len(texts):
             warnings.warn(
                 f"the features of the {len(texts)} training texts have rank {self.rank} (cut-off {cutoff:g}); the "
@@ -140,7 +110,7 @@ class Generalization:
     def trained(self, X: Any, y: Any, training: Training | str) -> Float[Tensor, " k"]:
         """theta_f or theta_r: the parameters after the pair (X, y) was seen."""
         base = self._features(self._text(X))
-        target = self._target(base, _choice(training, TRAININGS, "training"))
+        target = find_target(self.readout, base, check_choice(training, TRAININGS, "training"))
         return self.theta + target * (check_label(y) - base @ self.theta) / target.square().sum()
 
     def flip(
@@ -159,77 +129,20 @@ class Generalization:
 
         `objective` is what the move minimises: "align" (F + 1)^2, "error" Err, "penalized" Err + penalty
         (f(X', theta*) - f(X, theta*))^2. `radius` is sqrt(d) unless given, or the token's own norm for `Tokens` that
-        were not normalised. What was found is evaluated again in float64.
+        were not normalised. What was found is evaluated again in float64. For several questions about one token of a
+        text, make its `case` first.
         """
-        training = _choice(training, TRAININGS, "training")
-        aim = _choice(objective, AIMS, "objective")
-        if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty < math.inf:
-            raise InputError(f"penalty must be a number of at least 0, got {penalty!r}")
-        y, seed = check_label(y), check_size(seed, "seed", least=0)
+        case = self.case(X, token)
+        found = case.flip(y, training=training, objective=objective, penalty=penalty, seed=seed, radius=radius)
+        return replace(found, seconds=found.seconds + case.seconds)
+
+    def case(self, X: Any, token: int = 0) -> FlipCase:
+        """Pay once for a text whose one token moves; its `flip` then answers several questions about it."""
         text = self._text(X)
         (token,) = check_tokens([token], self.n)
-        reach = radii_of(radius, text, own_norms=isinstance(X, Tokens) and not X.normalized)[token]
-        began = time.perf_counter()
-        case = self._case(text, token)
-        viewed = time.perf_counter()
-        if training not in case.targets:
-            case.targets[training] = self._target(case.base, training)
-        target, trained = case.targets[training], time.perf_counter()
-        question = FlipObjective(case.before, y, aim, float(penalty))
-        targets = torch.stack([target / target.square().sum(), self.theta])
-
-        delta, evaluations = self._search(case, question, targets, Ball(reach, 1, self.d), seed)
-        change, checked = self._change(case, delta)
-        inner = (targets @ change).to("cpu", torch.float64)
-        if question.squares(inner) > question.squares(torch.zeros_like(inner)):  # not moving at all is better
-            delta, inner = torch.zeros_like(delta), torch.zeros_like(inner)
-        alignment, told, after = (float(value) for value in question.outcome(inner))
-        return Flip(
-            gamma=abs(told),
-            err=(after + y) ** 2,
-            alignment=alignment,
-            bound=max(0.0, 2 - abs(told)) ** 2,
-            before=case.before,
-            moved=case.before + told,
-            after=after,
-            y=y,
-            delta=delta[0],
-            token=token,
-            radius=reach,
-            training=training,
-            objective=aim,
-            penalty=float(penalty) if aim == "penalized" else None,
-            value=float(question.squares(inner)),
-            evaluations=evaluations,
-            checked=checked,
-            seed=seed,
-            training_seconds=trained - viewed,
-            seconds=time.perf_counter() - trained + viewed - began,
-        )
-
-    def _search(
-        self, case: _Case, question: FlipObjective, targets: Float[Tensor, "2 k"], region: Ball, seed: int
-    ) -> tuple[Float[Tensor, "1 d"], int]:
-        """Search for the best move: an ascent, then a descent to the last digits. Returns it, and what it took."""
-        ascent = suited(case.view).shortened()
-        left = case.view.evaluations_left
-        if left is not None and left < ascent.budget:
-            raise TooLargeError(
-                "a search would reveal more weights than the lazy map may keep; sample it with a larger memory_limit=, "
-                "or train on fewer texts"
-            )
-        coarse = question.gain(case.view, targets)
-        best = maximize([case.view], coarse, region, seed, ascent, enough=-_NEAR_ZERO)[0]
-        left = case.view.evaluations_left
-        steps = _POLISH if left is None else min(_POLISH, left // 3)  # a step takes one or two evaluations
-        delta, value, evaluations = polish(coarse, region, best.delta, steps)
-        evaluations += best.evaluations
-        if -value < _NEAR_ZERO and left is None:  # zero can be reached, and has more digits
-            view = case.exact()
-            fine = question.gain(view, targets)
-            delta, _, more = polish(fine, region, delta.to(view.device, view.dtype), _LAST_DIGITS)
-            evaluations += more
-        return region.project(delta.to("cpu", torch.float64)), evaluations
+        own_norms = isinstance(X, Tokens) and not X.normalized
+        prepared = self.phi.prepare(text, device=self.device)
+        return FlipCase(prepared, self.readout, token, self.dtype, own_norms)
 
     def _text(self, X: Any) -> Float[Tensor, "n d"]:
         text = as_text(X)
@@ -243,45 +156,3 @@ class Generalization:
     def _features(self, text: Float[Tensor, "n d"]) -> Float[Tensor, " k"]:
         place = self.readout.features.device
         return self.phi(text.to(place)).flatten().to(self.readout.features)
-
-    def _case(self, text: Float[Tensor, "n d"], token: int) -> _Case:
-        """What all questions about one token of one text share; the last one is kept."""
-        last = self._last
-        if last is None or last.token != token or not torch.equal(last.text, text):
-            base = self._features(text)
-            if not float(base.norm()) > 0:
-                raise InputError("phi(X) is zero, so training on X is not defined")
-            view = self.phi.view(text, [token], dtype=self.dtype, device=self.device)
-            view.settle()
-            last = self._last = _Case(self.phi, text, token, base, float(base @ self.theta), view, {})
-        return last
-
-    def _target(self, base: Float[Tensor, " k"], training: str) -> Float[Tensor, " k"]:
-        """The direction in which training on one more text moves theta."""
-        if training == "finetune":
-            return base
-        rest = self.readout.orthogonal(base)
-        if rest is None:
-            N, k = self.readout.features.shape
-            why = f"there are N={N} of them with {k} entries" if N >= k else "is X one of the training texts?"
-            raise SpanError(
-                f"phi(X) lies in the span of the training features ({why}), so re-training has nothing left to change; "
-                "training='finetune' is defined"
-            )
-        return rest
-
-    def _change(self, case: _Case, delta: Float[Tensor, "1 d"]) -> tuple[Float[Tensor, " k"], str]:
-        """phi(X') - phi(X): through the plain map where there is one that fits."""
-        need = self.phi.plain_bytes(self.n, self.d)
-        if need is not None and fits(need):
-            return self._features(moved(case.text, [case.token], delta)) - case.base, "plain map, float64"
-        view = case.exact()
-        how = "revealed weights" if need is None else "view"
-        change = view.change(delta.to(view.device, view.dtype)).to(case.base)
-        return change, f"{how}, {str(view.dtype).removeprefix('torch.')}"
-
-
-def _choice(value: Any, known: tuple[str, ...], name: str) -> str:
-    if value not in known:
-        raise InputError(f"{name}={value!r} is not known; use one of: {', '.join(known)}")
-    return value

@@ -1,4 +1,4 @@
-"""The two abstractions: a feature map, and its view of a text with a few tokens free to move.
+"""The abstractions: a feature map, a text prepared for it, and a view of that text with a few tokens free to move.
 
 Index conventions: X (n, d) is the text; m tokens of it move; delta (*batch, m, d) is how they move; the features are
 flattened to one axis.
@@ -6,12 +6,15 @@ flattened to one axis.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from wordsway.support.cancelling import Cancel
+from wordsway.support.devices import precise
 from wordsway.support.errors import InputError
 from wordsway.tokens import Tokens, check_tokens
 
@@ -74,6 +77,38 @@ class View(ABC):
         return torch.empty(0, m, d, dtype=self.dtype, device=self.device)
 
 
+class Prepared(ABC):
+    """A text under a map, with all that its views share already computed: `phi.prepare(X)` pays for a text, `view` for
+    the tokens that may move.
+
+    The device belongs to the text and the precision to a view: what views share is computed once, in float64, where the
+    search will run, and a measurement asks for views of one text in two precisions, one for the search and float64
+    for the last digits. The text is a copy, so writing to X afterwards changes nothing here.
+    """
+
+    def __init__(self, phi: "FeatureMap", X: Float[Tensor, "n d"], device: torch.device) -> None:
+        self.phi, self.X, self.device = phi, X, device
+
+    def view(self, tokens: Sequence[int], *, dtype: torch.dtype = torch.float64) -> View:
+        """Make the view of some tokens."""
+        return self.make_view(check_tokens(tokens, len(self.X)), dtype)
+
+    @abstractmethod
+    def make_view(self, tokens: tuple[int, ...], dtype: torch.dtype) -> View:
+        """Make the view of checked tokens; `view` is for callers, this for maps."""
+
+    def features(self) -> Float[Tensor, " features"]:
+        """phi(X), flattened."""
+        return self.phi(self.X.to(precise(self.device))).flatten()
+
+
+class Unshared(Prepared):
+    """A text under a map whose views share nothing: each is made by the map's own `make_view`."""
+
+    def make_view(self, tokens: tuple[int, ...], dtype: torch.dtype) -> View:
+        return self.phi.make_view(self.X, tokens, dtype, self.device)
+
+
 class FeatureMap(ABC):
     """phi: texts to features, with its weights drawn. Recipes that draw weights have a `sample` method instead."""
 
@@ -104,13 +139,21 @@ class FeatureMap(ABC):
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
     ) -> View:
-        """Pay once for a text and the tokens that may move."""
-        self.check(X)
-        return self.make_view(X, check_tokens(tokens, len(X)), dtype, torch.device(device))
+        """Make one view of a text; for several views of it, `prepare` the text first."""
+        return self.prepare(X, device=device).view(tokens, dtype=dtype)
 
-    @abstractmethod
+    def prepare(self, X: Float[Tensor, "n d"], *, device: torch.device | str = "cpu") -> Prepared:
+        """Pay once for a text: compute what its views share."""
+        self.check(X)
+        return self.make_prepared(X.detach().clone(), torch.device(device))
+
+    def make_prepared(self, X: Tensor, device: torch.device) -> Prepared:
+        """Prepare a checked text. A map whose views share something overrides this, any other one `make_view`."""
+        return Unshared(self, X, device)
+
     def make_view(self, X: Tensor, tokens: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> View:
-        """Make the view of a checked text; `view` is for callers, this for maps."""
+        """Make the view of a checked text that shares nothing with others; `view` is for callers, this for maps."""
+        raise NotImplementedError(f"{type(self).__name__} has neither make_prepared nor make_view")
 
     @abstractmethod
     def config(self) -> dict[str, Any]:
@@ -150,6 +193,11 @@ class FeatureMap(ABC):
     def plain_precision(self) -> str:
         """In which precision the plain definition is evaluated."""
         return "float64"
+
+    def cancellable(self, cancel: Cancel | None) -> AbstractContextManager[None]:
+        """Have `cancel` called within single evaluations too, for as long as the context lasts. A search calls it
+        between evaluations; this is for maps of which one evaluation may take a second or more."""
+        return nullcontext()
 
     def check_tokens(self, tokens: Tokens) -> None:  # noqa: B027
         """Raise an InputError where an encoded text was not made for this map."""

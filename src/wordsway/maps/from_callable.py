@@ -1,6 +1,7 @@
 """A map of your own: any function or module that takes a text (n, d) to features."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 import torch
@@ -8,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wordsway.maps.base import FeatureMap, PlainView, View
+from wordsway.support.cancelling import Cancel, asked_by_modules
 from wordsway.support.errors import InputError, one_line
 
 _WAYS = ("auto", "vmap", "whole", "loop")
@@ -64,6 +66,9 @@ class FromCallable(FeatureMap):
     def make_view(self, X: Tensor, tokens: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> View:
         self._try(X.to(device, dtype))
         return PlainView(self._batched, X, tokens, dtype, device)
+
+    def cancellable(self, cancel: Cancel | None) -> AbstractContextManager[None]:
+        return asked_by_modules(self.function, cancel) if isinstance(self.function, torch.nn.Module) else nullcontext()
 
     def side_by_side(self, n: int, d: int, m: int) -> int:
         return 1

@@ -18,6 +18,7 @@ from wordsway.models.encoding.vocabulary import letters_of, random_words, replac
 from wordsway.models.moving.map import PretrainedMap, rows_of
 from wordsway.models.running.hidden_states import PretrainedEncoder
 from wordsway.search.ascent import FEWEST
+from wordsway.support.cancelling import Cancel, asked_by_modules
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.seeds import generator
@@ -41,13 +42,15 @@ def explain(
     seed: int = 0,
     device: torch.device | str = "cpu",
     progress: Callable[[int, int], None] | None = None,
+    cancel: Cancel | None = None,
 ) -> Sensitivity:
     """`result` with `explained`: for the `words` of the highest rank, or those given by their numbers from 0, the
     attention that the move found draws, the change of every layer, and the real words that change most.
 
     `phi` and `tokens` are what `result` was measured on, a moment ago: a result that was read from a file no longer has
     its moves. `replacements` is how many real words to keep (0: none are tried). `encoder` is what made `tokens`, where
-    its name is not enough. `progress` is called with (words done, words in all).
+    its name is not enough. `progress` is called with (words done, words in all), `cancel` (without arguments) between
+    batches of words that are tried and, within a model, before each of its modules; what either raises ends it.
     """
     phi = as_map(phi)
     if result.words is None or result.text is None:
@@ -65,12 +68,13 @@ def explain(
             if number not in known:
                 raise InputError(f"word {number} was not measured; the words are {min(known)} to {max(known)}")
         chosen = [known[number] for number in words]
-    vocabulary = _Vocabulary(phi, tokens, encoder, seed, device)
+    vocabulary = _Vocabulary(phi, tokens, encoder, seed, device, cancel)
     found = []
-    for word in chosen:
-        found.append(_explained(phi, tokens, result, word, vocabulary, replacements))
-        if progress:
-            progress(len(found), len(chosen))
+    with phi.cancellable(cancel):
+        for word in chosen:
+            found.append(_explained(phi, tokens, result, word, vocabulary, replacements))
+            if progress:
+                progress(len(found), len(chosen))
     before = {each.word: each for each in result.explained or ()}
     merged = before | {each.word: each for each in found}
     return replace(result, explained=tuple(merged[number] for number in sorted(merged)))
@@ -109,8 +113,16 @@ def _explained(
 class _Vocabulary:
     """Real words for the places of one text. Answers are (words, how they were found, or why there are none)."""
 
-    def __init__(self, phi: FeatureMap, tokens: Tokens, encoder: Any, seed: int, device: torch.device | str) -> None:
-        self.phi, self.tokens, self.seed = phi, tokens, seed
+    def __init__(
+        self,
+        phi: FeatureMap,
+        tokens: Tokens,
+        encoder: Any,
+        seed: int,
+        device: torch.device | str,
+        cancel: Cancel | None = None,
+    ) -> None:
+        self.phi, self.tokens, self.seed, self.cancel = phi, tokens, seed, cancel
         self.device = find_device(device)
         self.encoder = encoder if encoder is not None else tokens.source.get("encoder")
 
@@ -127,9 +139,9 @@ class _Vocabulary:
             pieces = len(self.tokens.pieces[word])
             if pieces > 1:
                 return (), f"it is {pieces} pieces, and no single word of the vocabulary is as long"
-            if self.tokens.source.get("layer") != 0:
-                return self._by_texts(encoder, word, radius, count)
-            return self._by_rows(encoder, word, radius, count)
+            by_words = self._by_rows if self.tokens.source.get("layer") == 0 else self._by_texts
+            with asked_by_modules(encoder.model, self.cancel):
+                return by_words(encoder, word, radius, count)
         except InputError as error:
             return (), str(error)
 
@@ -184,6 +196,8 @@ class _Vocabulary:
             found = sorted(found[k] for k in order.tolist())
         changes, sizes = [], []
         for delta in self._moves(encoder, place, found):
+            if self.cancel:
+                self.cancel()
             with torch.no_grad():
                 changes.append(view.sq_norm(delta.to(view.device, view.dtype)).cpu().double().sqrt() / view.base_norm)
             sizes.append(delta.flatten(1).norm(dim=1) / radius)
@@ -241,6 +255,8 @@ class _Vocabulary:
         others = random_words(self.tokens, word, _ENCODED, encoder=encoder, seed=self.seed, device=self.device)
         found = []
         for other in others:
+            if self.cancel:
+                self.cancel()
             gap = float((other.X - self.tokens.X).double().norm()) / radius
             found.append(RealWord(other.words[word], change(self.phi, self.tokens, other), gap))
         distinct = {each.text: each for each in found}

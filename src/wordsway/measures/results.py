@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from wordsway.measures.checked import Check
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
 
@@ -104,12 +105,12 @@ class Sensitivity:
     except with probability `upper_failure` over the draw of lazy weights).
 
     `token` and `delta` are where `lower` is attained (`tokens`, and a delta with a row for each, where several move
-    together); `checked` says how `lower` was evaluated in the end. `words` and `text` are there for an encoded text:
-    `text` says what it was, its tokens and what encoded it. `together` is there where several tokens moved at once: how
-    they were chosen, and whether each had a ball of its own. `deltas` are the moves found for `per_token` (in
-    memory only, not in a file), `explained` what they do to some words (`ws.explain`), `made` how it was made. `spread`
-    is by how much the search's answer for one token varies over seeds and processors, relative to it: words whose
-    `lower` are closer than that tie.
+    together); `check` is how `lower` was evaluated in the end, and `checked` says so as text. `words` and `text` are
+    there for an encoded text: `text` says what it was, its tokens and what encoded it. `together` is there where
+    several tokens moved at once: how they were chosen, and whether each had a ball of its own. `deltas` are the moves
+    found for `per_token` (in memory only, not in a file), `explained` what they do to some words (`ws.explain`), `made`
+    how it was made. `spread` is by how much the search's answer for one token varies over seeds and processors,
+    relative to it: words whose `lower` are closer than that tie.
     """
 
     lower: float
@@ -122,7 +123,7 @@ class Sensitivity:
     per_token: tuple[TokenSensitivity, ...]
     random: RandomChange | None
     evaluations: int
-    checked: str
+    check: Check
     map: dict[str, Any]
     n: int
     d: int
@@ -147,6 +148,11 @@ class Sensitivity:
         return f"Sensitivity(at least {self.lower:.4f} at {where}, at most {upper}; {self.map['map']}{count})"
 
     @property
+    def checked(self) -> str:
+        """How `lower` was evaluated in the end: by which way, in which precision."""
+        return str(self.check)
+
+    @property
     def top_word(self) -> WordSensitivity | None:
         """The word with the largest effect found; others may tie with it (`top_words`)."""
         return max(self.words, key=lambda word: word.lower) if self.words else None
@@ -163,7 +169,8 @@ class Sensitivity:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON values."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        names = ("checked" if name == "check" else name for name in self.__dataclass_fields__)
+        values = {name: getattr(self, name) for name in names}
         values["delta"] = self.delta.tolist()
         values["per_token"] = [asdict(token) for token in self.per_token]
         values["words"] = None if self.words is None else [asdict(word) for word in self.words]
@@ -196,6 +203,7 @@ def from_values(values: Any, name: str) -> Sensitivity:
     try:
         values = {key: value for key, value in values.items() if key != "format"}
         values["delta"] = torch.tensor(values["delta"], dtype=torch.float64)
+        values["check"] = Check.of(values.pop("checked"))
         values["tokens"] = tuple(values["tokens"])
         values["per_token"] = tuple(
             TokenSensitivity(**{**token, "tokens": tuple(token["tokens"])}) for token in values["per_token"]

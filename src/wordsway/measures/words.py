@@ -58,10 +58,10 @@ def find_word(tokens: Tokens, word: str | int) -> int:
 
 
 def radii_of(radius: Any, text: Tensor, own_norms: bool) -> tuple[float, ...]:
-    """A radius for each token of the text."""
-    n, d = text.shape
+    """Check radii that are given as one number or one for each token; unless given, they are the tokens' norms."""
+    n = len(text)
     if radius is None:
-        return tuple(text.norm(dim=1).tolist()) if own_norms else (math.sqrt(d),) * n
+        return radii_in_norms(1.0, text, own_norms)
     given = list(radius) if isinstance(radius, Sequence) and not isinstance(radius, str) else [radius] * n
     if len(given) != n:
         raise InputError(f"radius must be one number, or one for each of the {n} tokens; got {len(given)}")
@@ -69,6 +69,14 @@ def radii_of(radius: Any, text: Tensor, own_norms: bool) -> tuple[float, ...]:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
             raise InputError(f"radius must be a positive number, got {value!r}")
     return tuple(float(value) for value in given)
+
+
+def radii_in_norms(share: float, text: Tensor, own_norms: bool) -> tuple[float, ...]:
+    """Compute a radius for each token of the text: a share of its own norm, or of sqrt(d)."""
+    n, d = text.shape
+    if own_norms:
+        return tuple(share * size for size in text.double().norm(dim=1).tolist())
+    return (share * math.sqrt(d),) * n
 
 
 def rank_words(encoded: Tokens, table: Sequence[TokenSensitivity], spread: float = 0.0) -> tuple[WordSensitivity, ...]:

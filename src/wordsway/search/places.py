@@ -73,6 +73,7 @@ class PlaceSearch:
     ) -> None:
         self.landmarks = landmarks
         self.phi, self.X, self.radii, self.effort, self.seed, self.device = phi, X, radii, effort, seed, device
+        self._prepared = phi.prepare(X, device=device)
         self.places: dict[int, Place] = {}
         self.left: list[Place] = []  # all places that were the best of a token at some time
         self.brought: list[Place] = []  # from another text, or an excerpt; their values are not of this text
@@ -257,9 +258,7 @@ class PlaceSearch:
         missing = [token for token in dict.fromkeys(tokens) if (token, dtype) not in self._views]
         if len(self._views) + len(missing) > _VIEWS:
             self._views, missing = {}, list(dict.fromkeys(tokens))
-        self._views |= {
-            (token, dtype): self.phi.view(self.X, (token,), dtype=dtype, device=self.device) for token in missing
-        }
+        self._views |= {(token, dtype): self._prepared.view((token,), dtype=dtype) for token in missing}
         views = [self._views[token, dtype] for token in tokens]
         radii = torch.tensor([self.radii[k] for k in tokens]).to(views[0].device, views[0].dtype)[:, None, None, None]
         objective = self.phi.sq_norms(views)

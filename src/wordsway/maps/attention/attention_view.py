@@ -56,7 +56,7 @@ class Sight:
 
 
 class Text:
-    """A text under one layer, as all of its views share it: in float64, and cast to where the search runs."""
+    """A text under one head, in float64: what all of its views share, in any precision."""
 
     def __init__(
         self,
@@ -64,23 +64,30 @@ class Text:
         W: Float[Tensor, "d d"],
         score: PooledScore,
         device: torch.device,
-        dtype: torch.dtype,
         sight: Sight | None = None,
     ) -> None:
-        self.score, self.device, self.dtype = score, device, dtype
+        self.score, self.device = score, device
         self.sight = sight or Sight()
         self.source = X.detach().to("cpu", torch.float64)
         self.X = self.source.to(precise(device))
         self.W = W.to(self.X.device)
         self.queries, self.keys = self.X @ self.W, self.X @ self.W.T
-        # One product with delta gives everything linear in it that all views need: A_j . delta, W x_j . delta, delta W.
-        self.linear = self.cast(torch.cat([self.queries, self.keys, self.W.T])).T
         self.sizes = [len(X), len(X), X.shape[1]]
-        self.X_cast = self.cast(self.X)
         self.places = torch.arange(len(X), device=self.X.device)
 
-    def cast(self, tensor: Tensor) -> Tensor:
-        return tensor.to(self.device, self.dtype)
+
+class CastText:
+    """A text under one head, cast to where the search runs and to its precision: what views of that precision share."""
+
+    def __init__(self, text: Text, dtype: torch.dtype) -> None:
+        self.text, self.dtype = text, dtype
+        # One product with delta gives everything linear in it that all views need: A_j . delta, W x_j . delta, delta W.
+        self.linear = self(torch.cat([text.queries, text.keys, text.W.T])).T
+        self.X = self(text.X)
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        """Cast any other tensor in the same way."""
+        return tensor.to(self.text.device, self.dtype)
 
 
 class CaptureView(View):
@@ -144,9 +151,10 @@ class CaptureView(View):
 class AttentionView(CaptureView):
     """The change of one attention layer when m tokens move; everything fixed is computed in float64."""
 
-    def __init__(self, text: Text, tokens: tuple[int, ...]) -> None:
-        self.text, self.tokens, self.score = text, tokens, text.score
-        self.X, self.dtype, self.device = text.source, text.dtype, text.device
+    def __init__(self, cast: CastText, tokens: tuple[int, ...]) -> None:
+        self.cast, self.text, self.tokens = cast, cast.text, tokens
+        text, self.score = cast.text, cast.text.score
+        self.X, self.dtype, self.device = text.source, cast.dtype, text.device
         self.terrain = "kinked" if text.score.silences else "rugged"
         X, index = text.X, list(tokens)
         self.stay = torch.ones(len(X), dtype=torch.bool, device=X.device)
@@ -160,8 +168,7 @@ class AttentionView(CaptureView):
         # shape: (k, n)
         self.row_logits = text.sight.hide(text.queries[index] @ X.T, text.places[index], text.places)
         self.moved_rows = self.score.normalize(self.row_logits) @ X
-        self._freeze(text.cast)
-        cast = text.cast
+        self._freeze(cast)
         self._pooled, self._logits = cast(self.pooled), cast(self.logits.T)
         self._row_logits, self._moved_rows = cast(self.row_logits), cast(self.moved_rows)
 
@@ -177,11 +184,11 @@ class AttentionView(CaptureView):
         return one_token.inner_products(self, targets) if len(self.tokens) == 1 else super().inner_products(targets)
 
     def parts(self, delta: Tensor) -> tuple[Float[Tensor, "*batch m j"], Float[Tensor, "*batch m d"]]:
-        s, to_keys, dW = (delta @ self.text.linear).split(self.text.sizes, -1)
+        s, to_keys, dW = (delta @ self.cast.linear).split(self.text.sizes, -1)
         w = self._weights(self._pooled, (self._logits + s).mT).mT
         both = s[..., self._index].mT + dW @ delta.mT  # what a moved row gains for a moved token, beyond `to_keys`
         weights = self.score.normalize((self._row_logits + to_keys).index_add(-1, self._index, both))
-        fresh = weights @ self.text.X_cast + weights[..., self._index] @ delta - self._moved_rows
+        fresh = weights @ self.cast.X + weights[..., self._index] @ delta - self._moved_rows
         return w, fresh
 
     def _weights(self, pooled: Tensor, logits: Tensor) -> Tensor:
@@ -205,7 +212,7 @@ class AttentionView(CaptureView):
         found += [2 * self._unit(queries[:part].sum(0)) + own for part in parts]
         for away in (self._unit(v) for v in self._away()):
             found += [away, away + own, away + pull, away + own + pull]
-        return self.text.cast(torch.stack([*found, 2 * pull + own, own]))
+        return self.cast(torch.stack([*found, 2 * pull + own, own]))
 
     def _unit(self, directions: Tensor) -> Float[Tensor, "m d"]:
         size = directions.norm(dim=-1, keepdim=True).clamp(min=1e-300)

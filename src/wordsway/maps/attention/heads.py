@@ -1,4 +1,4 @@
-"""Several heads side by side: the features are those of all heads, one after the other."""
+"""One head or several, side by side: the features are those of all heads, one after the other."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,8 +7,23 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wordsway.maps.attention import one_token
-from wordsway.maps.attention.attention_view import AttentionView, CaptureView
-from wordsway.maps.base import InnerProducts, View
+from wordsway.maps.attention.attention_view import AttentionView, CaptureView, CastText, Text
+from wordsway.maps.base import FeatureMap, InnerProducts, Prepared, View
+
+
+class AttentionText(Prepared):
+    """A text under all heads of a layer, in float64 and in every precision that a view was made in so far."""
+
+    def __init__(self, phi: FeatureMap, X: Float[Tensor, "n d"], device: torch.device, texts: Sequence[Text]) -> None:
+        super().__init__(phi, X, device)
+        self.texts = texts
+        self._cast: dict[torch.dtype, list[CastText]] = {}
+
+    def make_view(self, tokens: tuple[int, ...], dtype: torch.dtype) -> View:
+        if dtype not in self._cast:
+            self._cast[dtype] = [CastText(text, dtype) for text in self.texts]
+        heads = [AttentionView(cast, tokens) for cast in self._cast[dtype]]
+        return heads[0] if len(heads) == 1 else HeadsView(heads)
 
 
 class HeadsView(View):

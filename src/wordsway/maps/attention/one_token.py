@@ -18,14 +18,14 @@ from torch.autograd.function import once_differentiable
 from wordsway.maps.base import InnerProducts
 
 if TYPE_CHECKING:
-    from wordsway.maps.attention.attention_view import AttentionView, Text
+    from wordsway.maps.attention.attention_view import AttentionView, CastText
 
 
 @dataclass(frozen=True)
 class _Pack:
     """g views of one text, with one moved token each, side by side."""
 
-    text: "Text"
+    cast: "CastText"
     pooled: Float[Tensor, "g 1 j"]
     logits: Float[Tensor, "g 1 j"]
     old: Float[Tensor, "g 1 j"]
@@ -41,9 +41,9 @@ class _Pack:
         def stack(name: str) -> Tensor:
             return torch.stack([getattr(view, name) for view in views])
 
-        text = views[0].text
+        cast = views[0].cast
         return _Pack(
-            text=text,
+            cast=cast,
             pooled=stack("_pooled")[:, None],
             logits=stack("_logits"),
             old=stack("_old"),
@@ -52,7 +52,7 @@ class _Pack:
             x=stack("_x"),
             row_logits=stack("_row_logits"),
             row=stack("_moved_rows"),
-            own=torch.nn.functional.one_hot(stack("_index"), len(text.X)).to(text.dtype),
+            own=torch.nn.functional.one_hot(stack("_index"), len(cast.X)).to(cast.dtype),
         )
 
 
@@ -70,26 +70,26 @@ class _Move(NamedTuple):
 
 
 def _move(pack: _Pack, delta: Tensor) -> _Move:
-    text, score = pack.text, pack.text.score
+    cast, score = pack.cast, pack.cast.text.score
     batch = delta.reshape(len(pack.x), -1, delta.shape[-1])
-    s, to_keys, dW = (batch @ text.linear).split(text.sizes, -1)
+    s, to_keys, dW = (batch @ cast.linear).split(cast.text.sizes, -1)
     logits = pack.logits + s
     both = (s * pack.own).sum(-1, keepdim=True) + (dW * batch).sum(-1, keepdim=True)
     row_logits = pack.row_logits + to_keys + both * pack.own
     weights = score.normalize(row_logits)
     self_weight = (weights * pack.own).sum(-1, keepdim=True)
-    row = weights @ text.X_cast + self_weight * batch - pack.row
+    row = weights @ cast.X + self_weight * batch - pack.row
     return _Move(batch, dW, logits, score.share(pack.pooled, logits), row_logits, weights, self_weight, row)
 
 
 def _gradient(pack: _Pack, move: _Move, by_w: Float[Tensor, "g b j"], by_row: Float[Tensor, "g b d"]) -> Tensor:
     """The gradient in delta of a function with these gradients in w and in the token's row."""
-    text, score = pack.text, pack.text.score
+    cast, score = pack.cast, pack.cast.text.score
     ds = score.share_slope(pack.pooled, move.logits, move.w) * by_w
-    dweights = by_row @ text.X_cast.T + (by_row * move.batch).sum(-1, keepdim=True) * pack.own
+    dweights = by_row @ cast.X.T + (by_row * move.batch).sum(-1, keepdim=True) * pack.own
     dlogits = score.pull_back(move.row_logits, move.weights, dweights)
     dboth = (dlogits * pack.own).sum(-1, keepdim=True)
-    gradient = torch.cat([ds + dboth * pack.own, dlogits, dboth * move.batch], -1) @ text.linear.T
+    gradient = torch.cat([ds + dboth * pack.own, dlogits, dboth * move.batch], -1) @ cast.linear.T
     return gradient + dboth * move.dW + move.self_weight * by_row
 
 

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from wordsway.maps.attention import heads as several_heads
 from wordsway.maps.attention import one_token, scores
-from wordsway.maps.attention.attention_view import ROW_BLOCK, AttentionView, CaptureView, Sight, Text
-from wordsway.maps.attention.heads import HeadsView
+from wordsway.maps.attention.attention_view import ROW_BLOCK, AttentionView, Sight, Text
+from wordsway.maps.attention.heads import AttentionText, HeadsView
 from wordsway.maps.attention.kernel import KernelView, kernel_attention, positive
-from wordsway.maps.base import FeatureMap, PlainView, View
+from wordsway.maps.base import FeatureMap, PlainView, Prepared, Unshared, View
 from wordsway.support.errors import InputError
 from wordsway.support.memory import require
 from wordsway.support.seeds import normal
@@ -126,7 +126,6 @@ class Attention(FeatureMap):
         self.score = None if recipe.score == LINEAR else scores.find(recipe.score)
         self.sight = Sight(recipe.causal, recipe.window)
         self.scale = 1.0 / (recipe.temperature * math.sqrt(self.d))
-        self._last: tuple[Tensor, tuple[torch.device, torch.dtype, int], list[Text]] | None = None
 
     @property
     def W(self) -> Float[Tensor, "d d"]:
@@ -195,24 +194,22 @@ class Attention(FeatureMap):
         logits = 0 if self.score is None else 4 * min(n * n, ROW_BLOCK + n)
         return 8.0 * ((5 + len(self.Ws)) * n * d + logits + d * d * len(self.Ws))
 
+    def make_prepared(self, X: Tensor, device: torch.device) -> Prepared:
+        n, d = X.shape
+        numbers = 10 * n * d + 3 * d * d + 3 * min(n * n, ROW_BLOCK + n)  # in float64, as the last digits are
+        require(8.0 * len(self.Ws) * numbers, f"a view of n={n} tokens of d={d}", "use a shorter text")
+        if not isinstance(self.score, scores.PooledScore):
+            return Unshared(self, X, device)
+        texts = [Text(X, W * self.scale, self.score, device, self.sight) for W in self.Ws]
+        return AttentionText(self, X, device, texts)
+
     def make_view(self, X: Tensor, tokens: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> View:
         n, d = X.shape
-        numbers = 6 * n * d + 2 * d * d + 3 * min(n * n, ROW_BLOCK + n)
-        require(
-            len(self.Ws) * (8.0 * numbers + dtype.itemsize * (4 * n * d + d * d)),
-            f"a view of n={n} tokens of d={d}",
-            "use a shorter text",
-        )
-        if not self.structured:
+        if self.score is not None:
             need = dtype.itemsize * len(self.Ws) * (16.0 * n * d + 20.0 * n * n)
             return PlainView(self._batched, X, tokens, dtype, device, need)
-        heads: list[CaptureView]
-        if self.score is None:
-            assert self.factors is not None
-            factors = zip(*self.factors, strict=True)
-            heads = [KernelView(X, Q, K, tokens, device, dtype) for Q, K in factors]
-        else:
-            heads = [AttentionView(text, tokens) for text in self._prepared(X, device, dtype)]
+        assert self.factors is not None
+        heads = [KernelView(X, Q, K, tokens, device, dtype) for Q, K in zip(*self.factors, strict=True)]
         return heads[0] if len(heads) == 1 else HeadsView(heads)
 
     def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
@@ -225,16 +222,6 @@ class Attention(FeatureMap):
 
     def side_by_side(self, n: int, d: int, m: int) -> int:
         return max(1, super().side_by_side(n, d, m) // len(self.Ws)) if self.structured else 1
-
-    def _prepared(self, X: Float[Tensor, "n d"], device: torch.device, dtype: torch.dtype) -> list[Text]:
-        """What all tokens' views of a text share, for each head. The last one is kept, for as long as X is not written
-        to."""
-        key = (device, dtype, X._version)
-        assert isinstance(self.score, scores.PooledScore)
-        if self._last is None or self._last[0] is not X or self._last[1] != key:
-            texts = [Text(X, W * self.scale, self.score, device, dtype, self.sight) for W in self.Ws]
-            self._last = (X, key, texts)
-        return self._last[2]
 
     def config(self) -> dict[str, Any]:
         recipe = self.recipe

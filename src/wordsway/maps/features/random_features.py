@@ -14,7 +14,7 @@ from torch import Tensor
 
 from wordsway.maps.activations import Activation
 from wordsway.maps.activations import find as find_activation
-from wordsway.maps.base import FeatureMap, InnerProducts, View
+from wordsway.maps.base import FeatureMap, InnerProducts, Prepared, View
 from wordsway.maps.features.first_layer import DenseTextLayer, LazyTextLayer, TextLayer, sample_dense
 from wordsway.maps.gaussian import Budget, Dense, Gaussian, Lazy
 from wordsway.support.devices import find_device, find_dtype, precise
@@ -110,7 +110,6 @@ class FeatureNetwork(FeatureMap):
         self.recipe, self.first, self.hidden, self.budget, self.seed = recipe, first, hidden, budget, seed
         self.n, self.d = (first.n, first.d) if isinstance(first, LazyTextLayer) else (None, None)
         self.activation: Activation = find_activation(recipe.activation)
-        self._last: tuple[Tensor, int, list[Tensor]] | None = None
 
     @property
     def remembers(self) -> bool:
@@ -118,7 +117,7 @@ class FeatureNetwork(FeatureMap):
 
     def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, " k"]:
         self.check(X)
-        return self.activation(self.preactivations(X)[-1]).to(X.device, X.dtype)
+        return self.activation(self._layers(X[None])[-1][0]).to(X.device, X.dtype)
 
     def features(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b k"]:
         if len(texts):
@@ -132,15 +131,8 @@ class FeatureNetwork(FeatureMap):
                 f"X has n d = {X.shape[0]} x {X.shape[1]} = {X.numel()} numbers, but the map takes {self.first.cols}"
             )
 
-    def preactivations(self, X: Float[Tensor, "n d"]) -> list[Float[Tensor, " _"]]:
-        """g_1 ... g_L for a whole text, in float64 on the CPU. The last text's are kept until it is written to."""
-        if self._last is not None and self._last[0] is X and self._last[1] == X._version:
-            return self._last[2]
-        found = [rows[0] for rows in self._layers(X[None])]
-        self._last = (X, X._version, found)
-        return found
-
     def _layers(self, texts: Float[Tensor, "b n d"]) -> list[Float[Tensor, "b _"]]:
+        """g_1 ... g_L for some whole texts, in float64 on the CPU."""
         found = [self.first.texts(texts.detach())]
         for layer in self.hidden:
             dtype = torch.float64 if precise(layer.device) == layer.device else torch.float32
@@ -148,12 +140,12 @@ class FeatureNetwork(FeatureMap):
             found.append(output.to("cpu", torch.float64))
         return found
 
-    def make_view(self, X: Tensor, tokens: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> "FeatureView":
+    def make_prepared(self, X: Tensor, device: torch.device) -> "FeatureText":
         if isinstance(self.first, LazyTextLayer) and self.first.device != device:
             raise InputError(
                 f"the map reveals its weights on {self.first.device}; sample it with device={str(device)!r} to use that"
             )
-        return FeatureView(self, X, tokens, dtype, device)
+        return FeatureText(self, X, device, [rows[0] for rows in self._layers(X[None])])
 
     def to_dense(self) -> "FeatureNetwork":
         """The same network with all weights in memory; a lazy one reveals all that is left of them."""
@@ -176,21 +168,36 @@ class FeatureNetwork(FeatureMap):
         return None if self.remembers else 8.0 * (2**26 + 4 * self.first.rows)
 
 
-class FeatureView(View):
-    """V_i delta for the moved tokens, then the change through the layers."""
-
-    terrain = "smooth"  # close to a quadratic form in delta: the top singular direction of the active rows
+class FeatureText(Prepared):
+    """A text with its pre-activations g_1 ... g_L, in float64 on the CPU."""
 
     def __init__(
         self,
         phi: FeatureNetwork,
         X: Float[Tensor, "n d"],
-        tokens: tuple[int, ...],
-        dtype: torch.dtype,
         device: torch.device,
+        preactivations: list[Float[Tensor, " _"]],
     ) -> None:
+        super().__init__(phi, X, device)
+        self.network, self.preactivations = phi, preactivations
+
+    def make_view(self, tokens: tuple[int, ...], dtype: torch.dtype) -> "FeatureView":
+        return FeatureView(self, tokens, dtype)
+
+    def features(self) -> Float[Tensor, " k"]:
+        """phi(X) from what is known already: a lazy network is not asked again."""
+        return self.network.activation(self.preactivations[-1])
+
+
+class FeatureView(View):
+    """V_i delta for the moved tokens, then the change through the layers."""
+
+    terrain = "smooth"  # close to a quadratic form in delta: the top singular direction of the active rows
+
+    def __init__(self, text: FeatureText, tokens: tuple[int, ...], dtype: torch.dtype) -> None:
+        phi, X, device = text.network, text.X, text.device
         self.phi, self.X, self.tokens, self.dtype, self.device = phi, X, tokens, dtype, device
-        self.preactivations = phi.preactivations(X)
+        self.preactivations = text.preactivations
         self.base_norm = float(phi.activation(self.preactivations[-1]).norm())
         # Along a ray each row's change grows when phi is monotone, and nothing comes after the first layer.
         self.sphere_is_enough = phi.activation.monotone and not phi.hidden

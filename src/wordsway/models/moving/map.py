@@ -6,21 +6,23 @@ runs what comes before the first of them only once.
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from wordsway.maps.base import TRAINED_SPREAD, FeatureMap, InnerProducts, View
+from wordsway.maps.base import TRAINED_SPREAD, FeatureMap, InnerProducts, Prepared, View
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.batches import Batches, bytes_of_a_text, joined
 from wordsway.models.moving.outputs import Output, find_output, find_prefix
 from wordsway.models.running.encoder import check_text, warn_of
 from wordsway.models.running.model import At, Transformer, find_at
+from wordsway.support.cancelling import Cancel, asked_by_modules
 from wordsway.support.errors import InputError
-from wordsway.tokens import Tokens, check_tokens
+from wordsway.tokens import Tokens
 
 _EXCERPT = 12  # tokens: with fewer, hardly anything is left of a text
 # Short, since a run costs what its tokens cost; one of praise and one of blame, since a classifier that is sure of one
@@ -29,14 +31,6 @@ _LANDMARK_TEXTS = (
     "The soup was wonderful and our waiter smiled all evening.",
     "I waited an hour for a dull film with a poor plot.",
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Whole:
-    """The features of a text as it is, and the same by a run in half precision where one was made."""
-
-    features: Tensor
-    half: Tensor | None
 
 
 class PretrainedMap(FeatureMap):
@@ -63,7 +57,6 @@ class PretrainedMap(FeatureMap):
         self.model: Transformer = open_model(model, tokenizer, device)
         self.output: Output = find_output(output, self.model)
         self.n = self.d = None
-        self._last: tuple[tuple[Tensor, int], Whole] | None = None
 
     def __repr__(self) -> str:
         return f"PretrainedMap({self.model.name!r}, output={self.output.name!r}, at={self.at!r})"
@@ -89,16 +82,9 @@ class PretrainedMap(FeatureMap):
             run = lambda part: self.output.features(self.model, texts[part], self.at).cpu().double()  # noqa: E731
             return joined(batches.run(run, len(texts)))
 
-    def make_view(
-        self, X: Tensor, tokens: tuple[int, ...], dtype: torch.dtype, device: torch.device
-    ) -> "PretrainedView":
-        """The view computes as the model does, on its device and in its precision; asked for in float32, gradients and
-        the values beside them may come in half precision, where the processor is faster at that."""
-        seen = (X, X._version)  # the very tensor, not written to since
-        known = self._last[1] if self._last and self._last[0][0] is X and self._last[0][1] == X._version else None
-        made = PretrainedView(self.model, self.output, X, tokens, self.at, dtype == torch.float32, known)
-        self._last = (seen, made.whole)  # all tokens of a text are viewed one after the other
-        return made
+    def make_prepared(self, X: Tensor, device: torch.device) -> "PretrainedText":
+        """Prepare a text on the model's device, whichever was asked for."""
+        return PretrainedText(self, X)
 
     def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
         """Views of one text in common batches; of a causal model each has a prefix of its own."""
@@ -112,6 +98,9 @@ class PretrainedMap(FeatureMap):
             return alike[0].sq_norms_at(delta.flatten(0, -3), places.repeat_interleave(count, 0)).view(delta.shape[:-2])
 
         return together
+
+    def cancellable(self, cancel: Cancel | None) -> AbstractContextManager[None]:
+        return asked_by_modules(self.model.whole, cancel)
 
     def excerpt(self, n: int) -> Sequence[int] | None:
         """The beginning of the text, and its last token: the one that many models end a text with."""
@@ -162,40 +151,52 @@ class PretrainedMap(FeatureMap):
             )
 
 
+class PretrainedText(Prepared):
+    """A text that was run through the model as it is, in the model's precision and on its device."""
+
+    def __init__(self, phi: PretrainedMap, X: Float[Tensor, "n d"]) -> None:
+        super().__init__(phi, X, phi.model.device)
+        self.model, self.output = phi.model, phi.output
+        self.at: At = phi.at
+        self.rows = X.to(self.model.device, self.model.dtype)
+        with torch.no_grad():
+            self.base = self.output.features(self.model, self.rows[None], self.at)[0]
+        self.base_norm = float(self.base.cpu().double().norm())
+
+    @cached_property
+    def half_base(self) -> Tensor | None:
+        """The features by a run in half precision; None where the model has none. Only fast views need it."""
+        if self.model.half is None:
+            return None
+        with torch.no_grad(), self.model.half:
+            return self.output.features(self.model, self.rows[None], self.at)[0]
+
+    def make_view(self, tokens: tuple[int, ...], dtype: torch.dtype) -> "PretrainedView":
+        """Make a view that computes as the model does; asked for in float32, gradients and the values beside them may
+        come in half precision, where the processor is faster at that."""
+        return PretrainedView(self, tokens, fast=dtype == torch.float32)
+
+
 class PretrainedView(View):
     """One text through the model. Values and gradients are computed a batch at a time, however much is asked for."""
 
     terrain = "deep"
 
-    def __init__(
-        self,
-        model: Transformer,
-        output: Output,
-        X: Float[Tensor, "n d"],
-        tokens: Sequence[int],
-        at: At = "embeddings",
-        fast: bool = False,
-        known: "Whole | None" = None,
-    ) -> None:
-        self.model, self.output = model, output
-        self.at: At = at
-        self.X, self.tokens = X, check_tokens(tokens, len(X))
-        self.dtype, self.device = model.dtype, model.device
-        self.rows = X.to(self.device, self.dtype)
-        self.half = model.half if fast else None
+    def __init__(self, text: PretrainedText, tokens: tuple[int, ...], fast: bool = False) -> None:
+        self.model, self.output = text.model, text.output
+        self.at: At = text.at
+        self.X, self.rows, self.tokens = text.X, text.rows, tokens
+        self.dtype, self.device = self.model.dtype, self.model.device
+        self.half = self.model.half if fast else None
         with torch.no_grad():
-            self.whole = known if known and (known.half is not None or self.half is None) else self._run_whole()
-            self.prefix = find_prefix(model, output, self.rows, min(self.tokens), at, self.whole.features)
-            self.base, self.half_base = self.whole.features, self.whole.half
-            if self.prefix is not None:  # so that no move at all is no change at all
-                self.base = output.features(model, self.suffix[None], at, self.prefix)[0]
+            self.prefix = find_prefix(self.model, self.output, self.rows, min(tokens), self.at, text.base)
+            if self.prefix is None:
+                self.base, self.half_base = text.base, text.half_base if fast else None
+            else:  # so that no move at all is no change at all
+                self.base = self.output.features(self.model, self.suffix[None], self.at, self.prefix)[0]
                 self.half_base = self._run_half()
-        self.base_norm = float(self.whole.features.cpu().double().norm())
-        self.batches = Batches(model, len(self.suffix))
-
-    def _run_whole(self) -> Whole:
-        self.prefix = None
-        return Whole(self.output.features(self.model, self.rows[None], self.at)[0], self._run_half())
+        self.base_norm = text.base_norm
+        self.batches = Batches(self.model, len(self.suffix))
 
     def _run_half(self) -> Tensor | None:
         if self.half is None:

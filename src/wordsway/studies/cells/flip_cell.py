@@ -107,14 +107,14 @@ class FlipCell(Cell):
             warnings.simplefilter("ignore", RankWarning)  # the rank and the residual are in the table
             learner = Generalization(phi, X[1:], y[1:], device=self.device)
         token = task.token if self.token == "word" else self.token
-        rows = []
+        assert isinstance(token, int)
+        rows, case = [], learner.case(X[0], token)
         for training, objective, penalty in self.questions():
-            question: dict[str, Any] = {"y": int(y[0]), "token": token, "training": training, "objective": objective}
+            question: dict[str, Any] = {"y": int(y[0]), "training": training, "objective": objective}
             try:
-                flip = learner.flip(X[0], penalty=0.0 if penalty is None else penalty, seed=self.seed, **question)
+                flip = case.flip(penalty=0.0 if penalty is None else penalty, seed=self.seed, **question)
             except SpanError:
                 flip = None  # the row says that it was tried
-            del question["token"]
             rows.append(
                 {
                     "width": d,
@@ -126,7 +126,6 @@ class FlipCell(Cell):
                 }
             )
         if self.sensitivity:
-            assert isinstance(token, int)
             options: dict[str, Any] = {"certificate": False, "random_draws": 0, "device": self.device}
             found = word_sensitivity(phi, X[0], token, seed=self.seed, **options).lower
             rows = [{**row, "lower": found} for row in rows]

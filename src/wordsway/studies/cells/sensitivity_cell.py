@@ -7,7 +7,7 @@ from typing import Any
 from wordsway.datasets.training_sets import PADDINGS, PUBLISHED_LENGTH
 from wordsway.maps import theory
 from wordsway.maps.named import base_name, check_name, named_map
-from wordsway.measures.sensitivity import word_sensitivity
+from wordsway.measures.question import Question
 from wordsway.measures.several_tokens import Several
 from wordsway.search.ascent import check_budget
 from wordsway.studies.cells.base import PROCESS, WITH_MODEL, Cell, Outcome
@@ -122,15 +122,13 @@ class SensitivityCell(Cell):
         assert isinstance(token, int)
         weights = stream(self.seed, "curve", d, self.n, self.trial, "weights")
         phi = named_map(self.map, self.n, d, weights, depth=self.depth, temperature=self.temperature)
-        radius = self.radius * math.sqrt(d)
-        together: dict[str, Any] = {}
+        together: dict[str, Any] = {"token": token}
         if self.tokens_at_once is not None:
             together = {"tokens_at_once": self.tokens_at_once, "choose": self.choose, "ball": self.ball}
-            together |= {"special": True} if self.encoder != SYNTHETIC else {}
-        options: dict[str, Any] = {"radius": radius, "certificate": self.certificate, "budget": self.budget, **together}
-        which: Any = "all" if together else token
+            together |= {"special": self.encoder != SYNTHETIC}
+        options: dict[str, Any] = {"certificate": self.certificate, "budget": self.budget, "seed": self.seed}
         try:
-            r = word_sensitivity(phi, X, which, seed=self.seed, **options)
+            r = Question(X, map=phi, radius=self.radius, **together, **options).measure()
         except ZeroError as error:
             if not self.correlation:
                 raise
@@ -143,7 +141,7 @@ class SensitivityCell(Cell):
             "upper": r.upper,
             "upper_failure": r.upper_failure if r.upper is not None else None,
             "random_mean": r.random.mean,
-            "predicted": self._predicted(d, radius),
+            "predicted": self._predicted(d, r.radius),
             "moved_token": r.token,
             "evaluations": r.evaluations,
             "checked": r.checked,

@@ -1,4 +1,4 @@
-"""What may be asked on the page, checked; and the command that asks the same."""
+"""A request of the page: parsed, checked against what the page offers, and made a question or a command."""
 
 import shlex
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from wordsway.models.loading.sentiment import NAME as SENTIMENT
 from wordsway.support.errors import InputError
 
 if TYPE_CHECKING:
-    from wordsway.maps.base import FeatureMap
+    from wordsway.measures.question import Question
     from wordsway.tokens import Tokens
 
 MOST_CHARACTERS = 20_000
@@ -20,7 +20,7 @@ OUTPUTS = ("last", "pooled", "logits", "all-layers")
 
 
 @dataclass(frozen=True)
-class Question:
+class PageRequest:
     """A text with a map on its embeddings (`map`), or with a whole model (`model`). `n` keeps the first tokens."""
 
     text: str
@@ -36,16 +36,16 @@ class Question:
     seed: int = 0
 
     @staticmethod
-    def of(values: Any, offers: Mapping[str, Offer]) -> "Question":
-        """From what a client sent; an InputError says what is wrong with it."""
+    def of(values: Any, offers: Mapping[str, Offer]) -> "PageRequest":
+        """Parse what a client sent; an InputError says what is wrong with it."""
         from wordsway.maps.named import named_recipe
 
         if not isinstance(values, dict):
             raise InputError("a question is a JSON object")
-        unknown = sorted(set(values) - {field.name for field in fields(Question)})
+        unknown = sorted(set(values) - {field.name for field in fields(PageRequest)})
         if unknown:
             raise InputError(f"a question has no {unknown[0]!r}")
-        asked = Question(
+        asked = PageRequest(
             text=_text(values.get("text")),
             map=_one(values, "map", str, None),
             encoder=_one(values, "encoder", str, "minilm"),
@@ -83,32 +83,16 @@ class Question:
             return self.n
         return MOST_TOKENS if len(self.text) > MOST_TOKENS // 2 else None  # a shorter text has fewer tokens than that
 
-    def prepare(self) -> "tuple[FeatureMap, Tokens, float | list[float]]":
-        """The map, the text, and its radii, as `wordsway measure` makes them."""
-        from wordsway.maps.named import named_map
-        from wordsway.models.encoding.encode import encode
-        from wordsway.models.loading.load import open_model
-        from wordsway.models.moving.map import PretrainedMap
+    def question(self) -> "Question":
+        """Make the question, as `wordsway measure` makes it."""
+        from wordsway.measures.question import Question
 
+        common: dict[str, Any] = {"radius": self.radius, "budget": self.budget, "seed": self.seed}
+        common["max_tokens"] = self.cropped_at
         if self.model is not None:
-            phi = PretrainedMap(open_model(self.model), self.output)
-            tokens = phi.encode(self.text, self.cropped_at)
-            check_length(tokens)
-            return phi, tokens, [self.radius * size for size in tokens.X.double().norm(dim=1).tolist()]
-        tokens = encode(self.text, self.encoder, layer=self.layer, max_tokens=self.cropped_at)
-        if self.n is not None:
-            if self.n > len(tokens):
-                raise InputError(f"{self.n} tokens to keep is more than the {len(tokens)} that the text has")
-            tokens = tokens[: self.n]
-        check_length(tokens)
-        n, d = tokens.X.shape
-        return named_map(self.map or "", n, d, self.seed), tokens, self.radius * d**0.5
-
-    @property
-    def search(self) -> dict[str, Any]:
-        """What the search is told besides."""
-        options: dict[str, Any] = {"seed": self.seed, "budget": self.budget}
-        return options if self.model is not None else {**options, "certificate": self.certificate}
+            return Question(self.text, model=self.model, output=self.output, **common)
+        rows: dict[str, Any] = {"encoder": self.encoder, "layer": self.layer, "n": self.n}
+        return Question(self.text, map=self.map, certificate=self.certificate, **rows, **common)
 
     def arguments(self) -> list[str]:
         """Of `wordsway measure`, without the text; what is usual is left out. Searches of a model side by side round by
