@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 from torch import Tensor
 
-from wordsway.studies.panels.curve_panel import curves
+from wordsway.studies.panels.curve_panel import curve_picture
 from wordsway.studies.panels.scene import Picture
 
 GB = 1e9
@@ -102,7 +102,7 @@ class Cell(ABC):
     @classmethod
     def drawn_as(cls) -> Picture:
         """The picture of a panel of such cells."""
-        return cls.picture or curves(cls.first)
+        return cls.picture or curve_picture(cls.first)
 
     @classmethod  # noqa: B027
     def refuse(cls, values: Mapping[str, Any]) -> None:

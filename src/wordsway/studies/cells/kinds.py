@@ -7,6 +7,7 @@ are data, and data must not run code by itself.
 
 import importlib
 import os
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ _BUILT_IN = {
     "states": "states_cell:StatesCell",
     "training": "training_cell:TrainingCell",
     "pairs": "pairs_cell:PairsCell",
+    "random_change": "random_change_cell:RandomChangeCell",
 }
 _kinds: dict[str, type[Cell]] = {}  # those used so far, and those of own modules
 _Kind = TypeVar("_Kind", bound=type[Cell])
@@ -60,7 +62,7 @@ def name_of(cell: Cell) -> str:
     raise InputError(f"{type(cell).__name__} is no kind of cell that was registered; see register_cell")
 
 
-def register_cell(name: str) -> Any:
+def register_cell(name: str) -> Callable[[_Kind], _Kind]:
     """Decorate a subclass of `Cell`: studies can then name it as `measure`. For modules of your own.
 
     Registered again (a module that is loaded twice), the newer class counts; a built-in name is refused.
@@ -70,7 +72,7 @@ def register_cell(name: str) -> Any:
     if name in _BUILT_IN:
         raise InputError(f"there is a built-in kind of cell {name!r}; choose another name")
 
-    def register(kind: _Kind) -> _Kind:
+    def register(kind: Any) -> Any:
         if not (isinstance(kind, type) and issubclass(kind, Cell)):
             raise InputError(f"register_cell({name!r}) is for a subclass of Cell, got {kind!r}")
         if not isinstance(getattr(kind, "first", None), str):

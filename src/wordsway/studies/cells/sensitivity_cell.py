@@ -12,7 +12,7 @@ from wordsway.search.ascent import check_budget
 from wordsway.studies.cells.base import Outcome
 from wordsway.studies.cells.grid_hooks import SYNTHETIC
 from wordsway.studies.cells.text_cell import TextCell
-from wordsway.studies.panels.curve_panel import curves
+from wordsway.studies.panels.curve_panel import curve_picture
 from wordsway.support.errors import InputError, ZeroError
 
 _SEE = (
@@ -39,7 +39,7 @@ class SensitivityCell(TextCell):
     )
     names = ("checked", "chosen")
     first = "lower"
-    picture = curves("lower", "word sensitivity S", _SEE)
+    picture = curve_picture("lower", "word sensitivity S", _SEE)
 
     tokens_at_once: int | None = None
     choose: str | None = None

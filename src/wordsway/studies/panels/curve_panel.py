@@ -21,10 +21,11 @@ _NAMES = {
     "temperature": "temperature",
 }
 _DOTS: Any = (0, (1, 2))
-_TICKS = [digit * 10.0**power for power in range(-6, 7) for digit in (1, 2, 5)]  # of a logarithmic axis
+_COARSE, _FINE = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)  # first digits of the ticks of a logarithmic axis
+_FEWEST = 3  # ticks that an axis should have: with fewer, a reader cannot tell its scale
 
 
-def curves(column: str, label: str = "", see: str = "", *, log: bool = False, slope: bool = True) -> Picture:
+def curve_picture(column: str, label: str = "", see: str = "", *, log: bool = False, slope: bool = True) -> Picture:
     """Draw a column of a kind of cell against n (or another axis of numbers, if that has more values): means over
     trials with a band of one standard deviation, a line for every combination of the other axes. A column `predicted`,
     where rows have one, is dotted.
@@ -98,7 +99,10 @@ def _ticks(axes: "Axes", x: str, ticks: Sequence[Any], log: bool) -> None:
         axes.set_yscale("log")
         axes.set_xticks(ticks, [str(tick) for tick in ticks])
         low, high = axes.get_ylim()
-        shown = [tick for tick in _TICKS if low <= tick <= high]
+        for digits in (_COARSE, _FINE):
+            shown = [d * 10.0**k for k in range(-9, 10) for d in digits if low <= d * 10.0**k <= high]
+            if len(shown) >= _FEWEST:
+                break
         axes.set_yticks(shown, [f"{tick:g}" for tick in shown])
         axes.minorticks_off()
         return
