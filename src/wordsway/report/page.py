@@ -95,7 +95,7 @@ def text_fragment(result: Sensitivity) -> str:
 
 
 def word_fragment(result: Sensitivity, word: int) -> str:
-    """What is known of one explained word."""
+    """Render the details of one explained word."""
     found = next((each for each in result.explained or () if each.word == word), None)
     if found is None:
         raise InputError(f"word {word} was not explained")
@@ -136,7 +136,7 @@ def _environment() -> "Environment":
 
 
 def figure(value: Any) -> str:
-    """A number for people."""
+    """Write a number for people."""
     if value is None or value == "":
         return ""
     if isinstance(value, bool) or not isinstance(value, int | float):

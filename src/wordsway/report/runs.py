@@ -15,7 +15,7 @@ from wordsway.studies.study import Panel, Study
 
 
 def of_run(run: Run) -> Report:
-    """The report of all that a run has measured so far."""
+    """Make the report of all that a run has measured so far."""
     parts: list[Any] = []
     for study in run.studies:
         parts += _study(run, study)
@@ -90,7 +90,7 @@ def _sentence(each: Verdict) -> str:
 
 
 def _exponents(panel: Panel, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """How a number falls with n, for every line of a picture of curves: slopes of its logarithm, with their 95%
+    """Fit how a number falls with n, for every line of a picture of curves: slopes of its logarithm, with their 95%
     intervals."""
     varied, column = panel.axes(), panel.kind.drawn_as().slope
     if column is None or len(varied.get("n", ())) < 3:

@@ -21,7 +21,7 @@ _numbers = count(1)
 
 
 def picture(figure: "Figure", title: str, caption: list[str], part: "BboxBase | None" = None) -> Picture:
-    """A figure, or the part of it that lies in a box (in inches), with a title and a caption."""
+    """Show a figure, or the part of it that lies in a box (in inches), with a title and a caption."""
     return Picture(title, as_svg(figure, part), caption)
 
 

@@ -79,7 +79,7 @@ Groups = dict[tuple[tuple[tuple[str, Any], ...], str], dict[Any, float]]  # by c
 def _matched(
     first: Sequence[Row], second: Sequence[Row], column: str | None
 ) -> tuple[dict[str, tuple[Any, Any]], tuple[Groups, Groups]]:
-    """What all of one side has and none of the other, and both sides' values by what is left to tell cells apart."""
+    """Find what all of one side has and none of the other, and both sides' values by what else tells cells apart."""
     names = _identity([*first, *second])
     settings = {}
     for name in [*names, "seed"]:

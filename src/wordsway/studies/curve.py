@@ -20,7 +20,7 @@ Row = Mapping[str, Any]  # of the study's table
 
 @dataclass(frozen=True)
 class CurvePlan:
-    """What to measure: every map at every d, n and trial, each trial with weights and a text of its own.
+    """A grid to measure: every map at every d, n and trial, each trial with weights and a text of its own.
 
     Texts are synthetic or, with `data` (what `load_texts` takes), the first n tokens and d coordinates of texts that
     are long enough for the largest n. The token that moves is the first one that is not special unless given.

@@ -39,7 +39,7 @@ class Run:
             return Run.of(store)
 
     def table(self, names: Sequence[str] | None = None) -> Table:
-        """The table of some studies, or of all."""
+        """Join the tables of some studies, or of all."""
         return joined_tables(
             [self.tables[study.name] for study in self.studies if names is None or study.name in names]
         )
@@ -56,11 +56,11 @@ class Run:
         return tuple(found)
 
     def figure(self, study: Study) -> StudyFigure:
-        """The figure of a study, drawn when it is first asked for."""
+        """Return the figure of a study, drawn when it is first asked for."""
         if study.name not in self._figures:
             self._figures[study.name] = draw_study(study, self.tables[study.name], self.arrays)
         return self._figures[study.name]
 
     def arrays(self, name: str) -> dict[str, Any]:
-        """The arrays of a result, by the file name in its row."""
+        """Read the arrays of a result, by the file name in its row."""
         return load_arrays(self.folder, name)

@@ -18,7 +18,7 @@ from wordsway.support.files import write_bytes, write_text
 
 
 def known_studies(names: Sequence[str], scale: str, **options: Any) -> tuple[list[Study], list[str]]:
-    """The studies asked for (the paper's unless named) at a scale, with what a reader should know of them: which
+    """Find the studies asked for (the paper's unless named) at a scale, with what a reader should know of them: which
     panels cannot be run here and why, and where d is smaller than published. `options` are those of `adapted`."""
     notes: list[str] = []
     found, problems = [], []
@@ -63,7 +63,7 @@ def joined(known: Sequence[Study], asked: Sequence[Study]) -> list[Study]:
 
 
 def replaced(known: Sequence[Study], asked: Sequence[Study]) -> list[str]:
-    """What of a run's plan has other settings now: a reader of its figures and tables should know."""
+    """Tell which panels of a run's plan have other settings now: a reader of its figures should know."""
     before = {(study.name, panel.id): panel for study in known for panel in study.panels}
     found = []
     for study in asked:

@@ -41,12 +41,12 @@ class Panel:
 
     @staticmethod
     def of(table: Mapping[str, Any], number: int = 0) -> "Panel":
-        """A panel from the keys of a study file or a dict, checked."""
+        """Make a panel from the keys of a study file or a dict, and check it."""
         return Panel.draft(table, number).checked()
 
     @staticmethod
     def draft(table: Mapping[str, Any], number: int = 0) -> "Panel":
-        """A panel whose own keys are checked, but not yet the values of its grid."""
+        """Make a panel whose own keys are checked, but not yet the values of its grid."""
         values = {k: v for k, v in table.items() if k not in _OWN}
         own: dict[str, Any] = {"id": str(number + 1), "measure": "sensitivity", "trials": 1, "title": "", "skip": None}
         own |= {k: v for k, v in table.items() if k in _OWN}
@@ -78,11 +78,11 @@ class Panel:
 
     @property
     def kind(self) -> type[Cell]:
-        """The kind of its cells."""
+        """Find the kind of its cells."""
         return kind_of(self.measure)
 
     def grid(self) -> PanelGrid:
-        """Its grid, for those who draw it."""
+        """Describe its grid, for those who draw it."""
         return PanelGrid(self.values, self.axes(), self.title)
 
     def axes(self) -> dict[str, list[Any]]:
@@ -92,7 +92,7 @@ class Panel:
         return {k: v for k, v in lists.items() if len(v) > 1}
 
     def size(self) -> int:
-        """How many cells there are, at most: some combinations may be the same measurement."""
+        """Count its cells, at most: some combinations may be the same measurement."""
         return self.trials * math.prod(len(values) for values in self.axes().values())
 
     def cells(self) -> Iterator[Cell]:

@@ -1,4 +1,4 @@
-"""Studies as TOML files: those that come along, and a user's own. An error names the line."""
+"""Studies as TOML files: the built-in ones, and a user's own. An error names the line."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from wordsway.support.errors import InputError, StudyError
 from wordsway.support.files import decode
 
 SCALES = ("smoke", "laptop", "paper")
-PAPER = ("fig1", "fig2", "fig3", "fig4", "fig5")  # its figures; the other studies that come along go beyond it
+PAPER = ("fig1", "fig2", "fig3", "fig4", "fig5")  # its figures; the other built-in studies go beyond it
 _TOP = ("name", "title", "layout", "panel", "claim")
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".gguf", ".safetensors")
 _HEADING = re.compile(r"^\s*(\[\[?)\s*([\w.\-\"' ]+?)\s*\]\]?\s*(#.*)?$")
@@ -26,19 +26,19 @@ _KEY = re.compile(r"""^\s*["']?([\w-]+)["']?\s*=""")
 
 
 def bundled_studies() -> list[str]:
-    """The names of the built-in studies."""
+    """List the names of the built-in studies."""
     return sorted(file.name.removesuffix(".toml") for file in _folder().iterdir() if file.name.endswith(".toml"))
 
 
 def find_study(name: str, scale: str = "paper") -> Study:
-    """A built-in study, by its name; a panel's id after it picks that panel: "fig3a", "fig2-left"."""
+    """Find a built-in study by its name; a panel's id after it picks that panel: "fig3a", "fig2-left"."""
     (study,) = draft_studies([name], scale)
     return study.with_panels([panel.checked() for panel in study.panels])
 
 
 def draft_studies(names: Sequence[str], scale: str = "paper") -> list[Study]:
-    """Built-in studies, each with the panels that were named of it, or all. Values of their grids are not checked: they
-    are ours, and may be changed before they are used."""
+    """Read built-in studies, each with the panels that were named of it, or all. Values of their grids are not checked:
+    they are ours, and may be changed before they are used."""
     studies: dict[str, Study] = {}
     wanted: dict[str, list[str]] = {}
     for name in names:
@@ -63,16 +63,16 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def layout_of(name: str) -> list[list[str]]:
-    """How the panels of a whole built-in study stand in its figure."""
+    """Read how the panels of a whole built-in study stand in its figure."""
     table = tomllib.loads((_folder() / f"{name}.toml").read_text(encoding="utf-8"))
     return table.get("layout") or [[panel.get("id", str(k + 1)) for k, panel in enumerate(table["panel"])]]
 
 
 def load_study(path: str | os.PathLike[str], scale: str = "paper") -> Study:
-    """A study from a file of your own. Its paths are relative to its folder and stay inside it."""
+    """Read a study from a file of your own. Its paths are relative to its folder and stay inside it."""
     file = Path(path)
     if not file.is_file():
-        known = f"; studies that come along: {', '.join(bundled_studies())}"
+        known = f"; built-in studies: {', '.join(bundled_studies())}"
         raise InputError(
             f"there is no study file {str(path)!r}"
             + (" (it is a folder; name a .toml file in it)" if file.is_dir() else known)

@@ -101,7 +101,7 @@ class Cell(ABC):
 
     @classmethod
     def drawn_as(cls) -> Picture:
-        """The picture of a panel of such cells."""
+        """Return the picture of a panel of such cells."""
         return cls.picture or curve_picture(cls.first)
 
     @classmethod  # noqa: B027
@@ -126,5 +126,5 @@ class Cell(ABC):
 
     @classmethod
     def most_coordinates(cls, values: Mapping[str, Any]) -> int | None:
-        """How large `d` may be for the encoder of a panel; None where there is no bound."""
+        """Bound `d` by the encoder of a panel; None where there is no bound."""
         return None

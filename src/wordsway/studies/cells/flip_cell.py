@@ -178,7 +178,7 @@ class TrialTexts:
         self._most = self._longest = 0
 
     def task(self, cell: FlipCell) -> Task:
-        """The texts of a cell's trial, read if they are others than the last ones, or too few of them are there."""
+        """Return the texts of a cell's trial; they are read if they are others than the last ones, or too few."""
         key = (cell.seed, "generalize", cell.trial)
         if cell.encoder == SYNTHETIC:
             return GaussianTask(key)

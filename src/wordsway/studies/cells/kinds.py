@@ -32,12 +32,12 @@ _Kind = TypeVar("_Kind", bound=type[Cell])
 
 
 def kind_names() -> list[str]:
-    """All kinds: the built-in ones, then those that were registered."""
+    """List all kinds: the built-in ones, then those that were registered."""
     return list(dict.fromkeys([*_BUILT_IN, *_kinds]))
 
 
 def kind_of(name: str) -> type[Cell]:
-    """The kind of cell of a name. Own modules that are allowed are imported where it is not known."""
+    """Find the kind of cell of a name. Own modules that are allowed are imported where it is not known."""
     if name not in _kinds and name in _BUILT_IN:
         module, _, cell = _BUILT_IN[name].partition(":")
         _kinds[name] = getattr(importlib.import_module(f"wordsway.studies.cells.{module}"), cell)
@@ -53,7 +53,7 @@ def kind_of(name: str) -> type[Cell]:
 
 
 def name_of(cell: Cell) -> str:
-    """The name of a cell's kind."""
+    """Find the name of a cell's kind."""
     for name in kind_names():
         if name not in _kinds and _BUILT_IN[name].endswith(f":{type(cell).__name__}"):
             kind_of(name)
@@ -84,7 +84,7 @@ def register_cell(name: str) -> Callable[[_Kind], _Kind]:
 
 
 def own_revision(cell: Cell) -> str:
-    """A hash of the source of a kind that a user's own module has; nothing for the others."""
+    """Hash the source of a kind that a user's own module has; an empty string for the others."""
     module = type(cell).__module__
     if module.partition(".")[0] == "wordsway":
         return ""

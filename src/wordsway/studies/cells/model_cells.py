@@ -172,7 +172,7 @@ class PromptsCell(Cell):
 
     @classmethod
     def adapt(cls, values: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-        """A chat model that is named for it makes the panel run; encoders do not chat."""
+        """Take the chat model that a command names, with which the panel can be run; encoders do not chat."""
         changes = super().adapt(values, asked)
         return changes | ({"model": asked["chat_model"], "skip": None} if "chat_model" in asked else {})
 

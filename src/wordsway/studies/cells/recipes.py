@@ -18,12 +18,12 @@ RESULT_VERSION = 1
 
 
 def recipe_of(cell: Cell) -> dict[str, Any]:
-    """All that a cell is, as JSON values."""
+    """Write a cell down as JSON values."""
     return {"measure": name_of(cell), **cell.recipe()}
 
 
 def cell_of(recipe: dict[str, Any]) -> Cell:
-    """The cell of a recipe."""
+    """Make the cell of a recipe."""
     kind = kind_of(recipe["measure"])
     hints = get_type_hints(kind)
     values: dict[str, Any] = {name: value for name, value in recipe.items() if name != "measure"}
@@ -32,13 +32,13 @@ def cell_of(recipe: dict[str, Any]) -> Cell:
 
 
 def key_of(recipe: dict[str, Any], revision: str = "", version: int = RESULT_VERSION) -> str:
-    """A hash of a recipe (whatever the order of its keys), the version of results, and the revision of what it uses."""
+    """Hash a recipe (whatever the order of its keys), the version of results, and the revision of what it uses."""
     text = json.dumps([version, revision, recipe], sort_keys=True, ensure_ascii=True, allow_nan=False)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def revision_of(cell: Cell) -> str:
-    """The revision of the encoders, models, own code and files that a cell's result depends on."""
+    """Name the revisions of the encoders, models, own code and files that a cell's result depends on."""
     parts = [f"{name}@{_model_revision(name)}" for name in cell.models()]
     parts += [revision_of_map(name) for name in cell.maps() if is_own(name)]
     for source in cell.texts():
@@ -83,7 +83,7 @@ def _allows(hint: Any, value: Any) -> bool:
 
 
 def wants(kind: type[Cell], name: str) -> str:
-    """What a field takes, for an error message."""
+    """Describe what a field takes, for an error message."""
     words = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
     hint = get_type_hints(kind)[name]
     if get_origin(hint) is tuple:

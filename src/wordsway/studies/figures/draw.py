@@ -72,7 +72,7 @@ def draw_study(study: Study, table: Table, arrays: Arrays) -> StudyFigure:
 
 
 def _size(panel: Panel) -> tuple[float, float]:
-    """The width and height of a panel, in inches."""
+    """Return the width and height of a panel, in inches."""
     picture, grid = panel.kind.drawn_as(), panel.grid()
     return picture.width(grid), picture.height(grid)
 

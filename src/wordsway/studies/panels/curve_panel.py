@@ -117,7 +117,7 @@ def _ticks(axes: "Axes", x: str, ticks: Sequence[Any], log: bool) -> None:
 
 
 def _width(grid: PanelGrid) -> float:
-    """More for a legend beside the axes; one axis is not in it."""
+    """Make room for a legend beside the axes; one axis is not in it."""
     lengths = [len(values) for values in grid.varied.values()]
     lines = math.prod(lengths) // max(lengths, default=1)
     return 7.4 if lines > 4 else 5.2

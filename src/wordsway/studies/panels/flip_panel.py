@@ -19,7 +19,7 @@ TOP, FAR = 5.0, 3.0  # where the axes of Err and gamma end at the latest
 
 @dataclass(frozen=True)
 class Frame:
-    """Where the axis of gamma ends, and whether points lie beyond the frame: one for all panels of a figure."""
+    """The end of the axis of gamma, and whether points lie beyond the frame: one for all panels of a figure."""
 
     right: float = 2.1
     beyond: bool = False

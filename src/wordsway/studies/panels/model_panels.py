@@ -1,4 +1,4 @@
-"""What a pre-trained model does: its layers, its attention, its answers."""
+"""Panels about a pre-trained model: its layers, its attention, its answers."""
 
 import textwrap
 from collections.abc import Sequence

@@ -38,7 +38,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Picture:
-    """How the results of a kind of cell are drawn: the drawing, what to see in it (a caption of the report), its size
+    """The way a kind of cell is drawn: the drawing, what to see in it (a caption of the report), its size
     in inches, and a note for the figure's last line where there are several trials. `slope` is the column whose
     exponent in n the report lists."""
 

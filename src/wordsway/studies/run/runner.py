@@ -75,12 +75,12 @@ class Plan:
 
     @cached_property
     def seconds(self) -> float:
-        """About how long the pending cells take on one thread."""
+        """Estimate how long the pending cells take on one thread."""
         return self.pace * sum(job.cell.seconds() for job in self.pending)
 
     @cached_property
     def memory(self) -> float:
-        """What the largest pending cell needs."""
+        """Estimate the bytes that the largest pending cell needs."""
         return max((job.cell.memory() for job in self.pending), default=0.0)
 
 

@@ -1,4 +1,4 @@
-"""Where a run lives: a folder with one SQLite file, to which results are only ever added, and arrays beside it.
+"""The store of a run: a folder with one SQLite file, to which results are only ever added, and arrays beside it.
 
 A result is found by its cell's key. Writing one is a single transaction, after its arrays are in place, so a run that
 is killed at any moment has every result whole or not at all. One driver writes at a time; readers need not wait.
@@ -145,7 +145,7 @@ class Store:
         return [Study.from_dict(plan) for plan in self._plans().values()]
 
     def _plans(self) -> dict[str, Any]:
-        """The last plan of every study, as JSON values."""
+        """Read the last plan of every study, as JSON values."""
         return {name: json.loads(plan) for name, plan in self._db.execute("SELECT study, plan FROM plans ORDER BY id")}
 
     def add(self, job: Job, report: Report) -> None:

@@ -22,7 +22,7 @@ _shelf = Shelf()  # of this process: every worker is one
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a cell, with where and how it ran. `error` is None where it was measured."""
+    """Outcome or error of a cell, with where and how it ran. `error` is None where it was measured."""
 
     outcome: Outcome | None
     error: str | None
