@@ -45,7 +45,6 @@ from .models.running.encoder import Encoder as Encoder
 from .report.page import report_html as report_html
 from .studies.cells.base import Cell as Cell
 from .studies.cells.base import Outcome as Outcome
-from .studies.cells.kinds import register_cell as register_cell
 from .studies.cells.text_cell import TextCell as TextCell
 from .studies.curve import Curve as Curve
 from .studies.curve import CurvePlan as CurvePlan

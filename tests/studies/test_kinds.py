@@ -16,9 +16,9 @@ import wordsway as ws
 from docs_blocks import all_blocks
 from wordsway.cli.main import app
 from wordsway.maps.named import VARIABLE
-from wordsway.studies.cells import kinds
 from wordsway.studies.cells.base import Shelf
-from wordsway.studies.cells.kinds import kind_names, kind_of
+from wordsway.studies.cells.flip_cell import FlipCell
+from wordsway.studies.cells.kinds import BUILT_IN, kind_of, name_of
 from wordsway.testing.cells import CellTests
 
 TEXT = "One word in a long text counts."
@@ -42,7 +42,7 @@ QUICK = ("sensitivity", "random_change")  # in seconds; the others load models o
 
 
 def test_every_kind_has_an_example() -> None:
-    assert set(EXAMPLES) == set(kinds._BUILT_IN), "a new kind brings an example, and is tested by it"
+    assert set(EXAMPLES) == set(BUILT_IN), "a new kind brings an example, and is tested by it"
 
 
 @pytest.fixture(
@@ -56,7 +56,7 @@ def example(request: pytest.FixtureRequest) -> Iterator[None]:
         name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
     }
     case: Any = request.cls
-    case.name, case.cell, case.refused = request.param, kind_of(request.param)(**values), refused
+    case.cell, case.refused = kind_of(request.param)(**values), refused
     yield
 
 
@@ -65,15 +65,12 @@ class TestBuiltIn(CellTests):
     """The kit, for every kind of the registry."""
 
 
-def test_a_built_in_kind_is_known_by_its_class_and_name() -> None:
-    for name in kind_names():
+def test_kinds_by_name() -> None:
+    for name in BUILT_IN:
         assert kind_of(name).__dataclass_params__.frozen  # pyright: ignore[reportAttributeAccessIssue]
-    with pytest.raises(ws.InputError, match="built-in kind of cell 'flips'"):
-        ws.register_cell("flips")
-    with pytest.raises(ws.InputError, match="a name of letters"):
-        ws.register_cell("my kind")
-    with pytest.raises(ws.InputError, match="subclass of Cell"):
-        ws.register_cell("number")(int)  # pyright: ignore[reportArgumentType]
+    assert name_of(FlipCell(map="raf", n=2, train_size=2)) == "flips"
+    with pytest.raises(ws.InputError, match=r"measure='mood' is not known; use one of: sensitivity, .*MODULE:CLASS"):
+        kind_of("mood")
 
 
 def test_a_shelf_keeps_one_of_each() -> None:
@@ -93,10 +90,8 @@ def erasing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv(VARIABLE, "")
     sys.modules.pop("erasing", None)  # of another folder
-    kinds._kinds.pop("erased", None)
     yield tmp_path
     sys.modules.pop("erasing", None)
-    kinds._kinds.pop("erased", None)
 
 
 def wordsway(*arguments: str) -> Any:
@@ -108,8 +103,8 @@ def test_a_kind_of_ones_own_works_everywhere(erasing: Path) -> None:
     """In worker processes, in all commands about runs, in the figure and the report; by leave only."""
     call = ("run", "erasing.toml", "--out", "out", "--workers", "1", "--json")
     refused = wordsway(*call)
-    assert refused.exit_code == 2 and "erasing.toml, line 6: measure='erased' is not known" in refused.stderr
-    assert "--own MODULE" in refused.stderr and "erasing" not in sys.modules
+    assert refused.exit_code == 2 and "erasing.toml, line 6: measure='erasing:ErasedCell' is none of" in refused.stderr
+    assert "--own erasing on the command line" in refused.stderr and "erasing" not in sys.modules
     done = wordsway(*call, "--own", "erasing")
     assert done.exit_code == 0, done.stderr
     rows = json.loads(done.stdout)["rows"]
@@ -132,17 +127,22 @@ def test_a_kind_of_ones_own_works_everywhere(erasing: Path) -> None:
 
 def test_without_leave_a_run_of_ones_own_says_what_to_do(erasing: Path) -> None:
     ws.allow_maps("erasing")
-    grid = {"measure": "erased", "map": "raf", "n": [3, 4], "d": 8}
+    grid = {"measure": "erasing:ErasedCell", "map": "raf", "n": [3, 4], "d": 8}
     assert len(ws.run(ws.Study("mine", grid), erasing / "out", "inline")) == 2
     sys.modules.pop("erasing")
-    kinds._kinds.pop("erased")
     os.environ[VARIABLE] = ""
     for command in ("status", "export", "report"):
         refused = wordsway(command, "out")
-        assert refused.exit_code == 2 and "allow that with --own MODULE" in refused.stderr, command
+        assert refused.exit_code == 2 and "not allowed yet: --own erasing" in refused.stderr, command
     (erasing / "broken.py").write_text("1 / 0\n")
-    broken = wordsway("status", "out", "--own", "broken")
-    assert broken.exit_code == 2 and "cannot import broken: division by zero" in broken.stderr
+    ws.allow_maps("erasing", "broken")
+    for kind, message in (
+        ("broken:Cell", "cannot import broken: division by zero"),
+        ("erasing:Nothing", "erasing has no subclass 'Nothing' of wordsway.Cell"),
+        ("erasing:dataclass", "erasing has no subclass 'dataclass'"),
+    ):
+        with pytest.raises(ws.InputError, match=message):
+            ws.Study("x", {"measure": kind, "map": "raf", "n": 3})
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
-"""Tests of a kind of cell. A subclass in a test file says its name, a small cell, and values that it must refuse:
+"""Tests of a kind of cell. A subclass in a test file brings a small cell, and values that it must refuse.
 
 class TestErased(CellTests):
-    name = "erased"
     cell = ErasedCell(map="raf", n=4, d=8)
     refused = {"keep": 2.0}
 """
@@ -20,7 +19,7 @@ from wordsway.maps.named import VARIABLE, allow_maps
 from wordsway.report.page import html_of
 from wordsway.report.runs import of_run
 from wordsway.studies.cells.base import Cell, Outcome, Shelf
-from wordsway.studies.cells.kinds import kind_of
+from wordsway.studies.cells.kinds import kind_of, name_of
 from wordsway.studies.cells.recipes import cell_of, key_of, recipe_of, revision_of
 from wordsway.studies.loaded_run import Run
 from wordsway.studies.run.runner import run
@@ -33,7 +32,6 @@ class CellTests:
     """Tests that every kind of cell passes. `cell` is a small one, measured a few times; `refused` are values that its
     fields must not have, each with an error that begins with the field's name."""
 
-    name: ClassVar[str]
     cell: ClassVar[Cell]
     refused: ClassVar[Mapping[str, Any]]
 
@@ -48,7 +46,7 @@ class CellTests:
 
     def study(self) -> Study:
         """Make a study of the one cell."""
-        return Study("kit", {"measure": self.name, **self._values()})
+        return Study("kit", {"measure": name_of(self.cell), **self._values()})
 
     def _values(self) -> dict[str, Any]:
         """Write the cell's fields as a study has them, without those that have their default."""
@@ -57,7 +55,7 @@ class CellTests:
 
     def test_its_recipe_survives_json(self) -> None:
         cell = self.cell.settle()
-        assert kind_of(self.name) is type(cell)
+        assert kind_of(name_of(self.cell)) is type(cell)
         recipe, revision = recipe_of(cell), revision_of(cell)
         again = cell_of(json.loads(json.dumps(recipe)))
         assert again == cell and again.settle() == cell and hash(again) == hash(cell)
@@ -70,7 +68,7 @@ class CellTests:
         for name, value in self.refused.items():
             with pytest.raises(InputError, match=rf"^{name}\b"):
                 replace(self.cell, **{name: value})
-            values = {name: value, "measure": self.name}
+            values = {name: value, "measure": name_of(self.cell)}
             for field, own in self._values().items():  # a file may not point elsewhere, and nothing is loaded here
                 values.setdefault(field, "minilm" if field in self.cell.paths and os.sep in str(own) else own)
             file = tmp_path / "refused.toml"
