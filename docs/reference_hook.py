@@ -31,6 +31,7 @@ PAGES: dict[str, tuple[str, str]] = {
     ),
     "learning": ("Learning a flipped word", "Generalization Flip generalize FlipPlan Flips"),
     "studies": ("Studies and curves", "run Study Panel find_study load_study Table curve CurvePlan Curve"),
+    "extending": ("A kind of cell of your own", "Cell TextCell Outcome curve_picture"),
     "training": (
         "While training",
         "WordSensitivityCallback probe_sensitivity ProbeReport sensitivity_penalty embedding_noise",

@@ -45,12 +45,16 @@ from .models.encoding.vocabulary import random_words as random_words
 from .models.moving.map import PretrainedMap as PretrainedMap
 from .models.running.encoder import Encoder as Encoder
 from .report.page import report_html as report_html
+from .studies.cells.base import Cell as Cell
+from .studies.cells.base import Outcome as Outcome
+from .studies.cells.text_cell import TextCell as TextCell
 from .studies.curve import Curve as Curve
 from .studies.curve import CurvePlan as CurvePlan
 from .studies.curve import curve as curve
 from .studies.generalize import FlipPlan as FlipPlan
 from .studies.generalize import Flips as Flips
 from .studies.generalize import generalize as generalize
+from .studies.panels.curve_panel import curve_picture as curve_picture
 from .studies.run.runner import run as run
 from .studies.run.tables import Table as Table
 from .studies.study import Panel as Panel

@@ -473,7 +473,7 @@ def test_regimes_start_alike_and_end_apart() -> None:
         for name, part in zip(REGIMES, found, strict=True)
         for row in part
     ]
-    drawn = draw_study(study, Table(tuple(rows)), lambda key: {})
+    drawn = draw_study(study, Table(tuple(rows)), lambda key: {}).figure
     drawn.canvas.draw()
     assert len(drawn.subfigs) == 1
 

@@ -222,7 +222,7 @@ def test_two_thousand_words(page: Pages, tmp_path: Path, result: ws.Sensitivity)
 
 
 def test_ten_thousand_points(page: Pages, tmp_path: Path) -> None:
-    from wordsway.studies.figures.flip_panel import draw_flips
+    from wordsway.studies.panels.flip_panel import draw_flips
     from wordsway.support.plotting import new_axes
 
     rng = random.Random(0)

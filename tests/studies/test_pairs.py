@@ -284,7 +284,7 @@ def test_the_picture() -> None:
                     auc = {"auc": None} if panel == "b" else {}
                     own = {"study": "p", "panel": panel, "words": words, "sides": sides}
                     rows.append({**cell.recipe(), **numbers, **auc, **own})
-    figure = draw_study(study, Table(tuple(rows)), lambda name: {})
+    figure = draw_study(study, Table(tuple(rows)), lambda name: {}).figure
     titles = [axes.get_title(loc="left") for axes in figure.get_axes()]
     assert titles == [
         *("any: known words", "any: new words", "any: one side a pair", "any: similarity"),

@@ -21,7 +21,7 @@ from wordsway.search.regions import Sphere
 from wordsway.studies.adapt import adapted
 from wordsway.studies.cells.recipes import cell_of, key_of, recipe_of, revision_of
 from wordsway.studies.cells.states_cell import StatesCell, word_kind
-from wordsway.studies.figures.states_panel import _exponents
+from wordsway.studies.panels.states_panel import _exponents
 from wordsway.studies.toml_files import find_study, load_study
 
 TEXT = "The plot is thin, but the two leads are a joy to watch."

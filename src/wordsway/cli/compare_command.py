@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from wordsway.cli.command import app, one_line_errors
-from wordsway.cli.options import Debug, Json
+from wordsway.cli.options import Debug, Json, Own
 
 
 @app.command()
@@ -17,6 +17,7 @@ def compare(
     of: Annotated[
         str | None, typer.Option("--of", help="The column to compare; lower, err and so on unless given.")
     ] = None,
+    own: Own = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from wordsway.cli.command import app, one_line_errors
-from wordsway.cli.options import Debug, Run
+from wordsway.cli.options import Debug, Own, Run
 from wordsway.support.errors import InputError
 
 
@@ -18,6 +18,7 @@ def export(
         str | None, typer.Option("--format", help="csv, parquet or json; by the suffix of --out, else csv.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File to write; else on stdout.")] = None,
+    own: Own = None,
     debug: Debug = False,
 ) -> None:
     """The whole table of a run, with the provenance of every row."""

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from wordsway.cli.command import app, one_line_errors
-from wordsway.cli.options import Debug
+from wordsway.cli.options import Debug, Own
 from wordsway.cli.output import write_report
 
 
@@ -16,6 +16,7 @@ def report(
         Path, typer.Argument(help="A run's folder, or a result: what --out of a command wrote.", show_default=False)
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")] = Path("report.html"),
+    own: Own = None,
     debug: Debug = False,
 ) -> None:
     """One page with everything in a result or a run: coloured words, figures, claims, tables, how it was made.

@@ -52,7 +52,8 @@ def run(
         if study in bundled_studies() and not Path(study).is_file():
             (found,) = built_in_with_notes([study], scale or "laptop", **options)
         else:
-            found = adapted(load_study(study, scale or "paper"), **options)
+            found = load_study(study, scale or "paper")
+            found = adapted(found, **options) if any(value is not None for value in options.values()) else found
             _, too_wide = narrowed(found)
             if too_wide:
                 raise InputError(too_wide[0].replace(" becomes ", " is too wide; it could be "))

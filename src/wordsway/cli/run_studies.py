@@ -29,8 +29,10 @@ def run_and_show(
     """Run studies (None: those that a folder has), then write and show what came out. With `join`, panels that a folder
     has beside those asked for stay part of their study."""
     from wordsway.cli.output import write_report
-    from wordsway.cli.show_runs import count_of, show_claims, show_means, watching
-    from wordsway.studies.reproduce import joined, replaced, write_reports
+    from wordsway.cli.show_runs import watching
+    from wordsway.report.runs import of_run
+    from wordsway.studies.loaded_run import Run
+    from wordsway.studies.reproduce import joined, replaced, write_files
     from wordsway.studies.run.engines import make_engine
     from wordsway.studies.run.runner import work
     from wordsway.studies.run.store import Store
@@ -38,13 +40,15 @@ def run_and_show(
 
     chosen = make_engine(engine, workers, scheduler)
     with Store.open(out, create=asked is not None) as store:
+        before = store.studies()
         if asked is not None:
-            for note in replaced(store.studies(), asked):
+            for note in replaced(before, asked):
                 print(f"wordsway: note: {printable(note)}", file=sys.stderr)
-            asked = joined(store.studies(), asked) if join else asked
+            asked = joined(before, asked) if join else asked
             store.add_plans(asked)
             store.remember("command", shlex.join(command_line()))
-        known = list(asked) if asked is not None else store.studies()
+        known = list(asked) if asked is not None else before
+        plan = list({study.name: study for study in [*before, *known]}.values())
         with watching(known, as_json) as watcher:
             try:
                 work(store, known, chosen, retry, watcher)
@@ -55,9 +59,10 @@ def run_and_show(
                     f"\nwordsway: stopped; {done} measured and kept. Go on with: wordsway resume {out}", file=sys.stderr
                 )
                 raise typer.Exit(130) from None
+        finished = Run.of(store, plan)
         with waiting("drawing figures"):
-            written = write_reports(store, known)
-    write_report(out, out / "report.html", quiet=True)
+            written = write_files(finished, [study.name for study in known])
+    write_report(of_run(finished), out / "report.html", quiet=True)
     written.paths.append(out / "report.html")
     if asked is None and any(study.name in ("curves", "generalize") for study in known):
         print(
@@ -65,6 +70,13 @@ def run_and_show(
             f"--out {out}: nothing is measured twice",
             file=sys.stderr,
         )
+    _show(written, out, as_json)
+
+
+def _show(written: "Written", out: Path, as_json: bool) -> None:
+    """Print what came out; cells that failed end the command with code 1."""
+    from wordsway.cli.show_runs import count_of, show_claims, show_means
+
     if as_json:
         print(json.dumps(_as_dict(written, out), allow_nan=False))
     else:

@@ -3,23 +3,23 @@
 import json
 
 from wordsway.cli.command import app, one_line_errors, printable
-from wordsway.cli.options import Debug, Json, Run
+from wordsway.cli.options import Debug, Json, Own, Run
 
 
 @app.command()
-def status(folder: Run, as_json: Json = False, debug: Debug = False) -> None:
+def status(folder: Run, own: Own = None, as_json: Json = False, debug: Debug = False) -> None:
     """How far a run is, and what failed; also while it is at work."""
     with one_line_errors(debug):
         from wordsway.cli.show_runs import duration
+        from wordsway.studies import loaded_run
         from wordsway.studies.run.runner import make_plan
         from wordsway.studies.run.store import Store
-        from wordsway.studies.run.tables import read_table
 
         with Store.read(folder) as store:
-            known = store.studies()
-            parts = {study.name: make_plan(store, [study]) for study in known}
-            table, busy, results = read_table(store), store.busy(), store.results()
-        seconds = sum(result.provenance["seconds"] for result in results.values() if result.done)
+            run, busy = loaded_run.Run.of(store), store.busy()
+        parts = {study.name: make_plan(run.results, [study]) for study in run.studies}
+        table = run.table()
+        seconds = sum(result.provenance["seconds"] for result in run.results.values() if result.done)
         if as_json:
             counts = {
                 name: {"cells": len(p.jobs), "done": p.done, "failed": p.failed, "left": len(p.pending)}
@@ -31,7 +31,7 @@ def status(folder: Run, as_json: Json = False, debug: Debug = False) -> None:
             left = f", {len(plan.pending)} left (about {duration(plan.seconds)} on one core)" if plan.pending else ""
             failed = f", {plan.failed} failed" if plan.failed else ""
             print(f"{name}: {plan.done} of {len(plan.jobs)} cells done{failed}{left}")
-        for study in known:
+        for study in run.studies:
             for panel in study.panels:
                 if panel.skip is not None:
                     print(f"{study.name} {panel.id} is not run: {printable(panel.skip)}")

@@ -7,7 +7,7 @@ from wordsway.measures.ranks import rank_name, tie_sentence
 from wordsway.measures.results import Sensitivity, WordExplanation, WordSensitivity
 from wordsway.report.parts import Detail, Facts, Grid, Report, Seen, Shaded, Words, level_of
 from wordsway.report.svg import picture
-from wordsway.studies.figures.scene import COLOURS, MARKERS, clip
+from wordsway.studies.panels.scene import COLOURS, MARKERS, clip
 from wordsway.support.plotting import lines
 
 _MOST_SEEN = 24  # tokens listed with their attention

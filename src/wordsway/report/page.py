@@ -52,11 +52,12 @@ def _of_path(path: str | os.PathLike[str]) -> Report:
     place, name = Path(path), os.fspath(path)
     if place.is_dir():
         from wordsway.report.runs import of_run
+        from wordsway.studies.loaded_run import Run
         from wordsway.studies.run.store import has_run
 
         if not has_run(place):
             raise InputError(f"there is no run in the folder {name!r}; give one that wordsway run or reproduce wrote")
-        return of_run(place)
+        return of_run(Run.read(place))
     if not place.exists():
         raise InputError(f"there is no file or folder {name!r}; give a result (--out of a command) or a run's folder")
     try:
@@ -94,7 +95,7 @@ def text_fragment(result: Sensitivity) -> str:
 
 
 def word_fragment(result: Sensitivity, word: int) -> str:
-    """What is known of one explained word."""
+    """Render the details of one explained word."""
     found = next((each for each in result.explained or () if each.word == word), None)
     if found is None:
         raise InputError(f"word {word} was not explained")
@@ -135,7 +136,7 @@ def _environment() -> "Environment":
 
 
 def figure(value: Any) -> str:
-    """A number for people."""
+    """Write a number for people."""
     if value is None or value == "":
         return ""
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""What a report is made of. The parts say what to show; the templates say how."""
+"""Parts of a report. They say what to show; the templates say how."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -117,7 +117,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Detail:
-    """What the move of one word does, ready to be shown."""
+    """Effects of one word's move, ready to be shown."""
 
     explained: WordExplanation
     seen: Sequence[Seen]

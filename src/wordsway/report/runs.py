@@ -2,31 +2,27 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from wordsway.report.parts import Claims, Facts, Grid, Heading, Report
+from wordsway.report.parts import Claims, Facts, Grid, Heading, Picture, Report
 from wordsway.report.svg import picture
 from wordsway.studies.claims import FAILS, HOLDS, Verdict, exponent_over_trials
-from wordsway.studies.figures.draw import PICTURES, draw_panel
-from wordsway.studies.reproduce import verdicts
-from wordsway.studies.run.store import PROVENANCE, Store
-from wordsway.studies.run.tables import Table, read_table
+from wordsway.studies.figures.draw import draw_study
+from wordsway.studies.loaded_run import Run
+from wordsway.studies.run.store import PROVENANCE
+from wordsway.studies.run.tables import Table
 from wordsway.studies.study import Panel, Study
 
 
-def of_run(folder: Path) -> Report:
-    """The report of all that a run has measured so far."""
-    with Store.read(folder) as store:
-        studies, table, results = store.studies(), read_table(store), store.results()
-        judged = verdicts(studies, table)
-        parts: list[Any] = []
-        for study in studies:
-            parts += _study(study, table, store, [each for each in judged if each.study == study.name])
-        parts += _whole(folder, table, list(results.values()), store.fact("command"))
-    titles = [study.title or study.name for study in studies]
+def of_run(run: Run) -> Report:
+    """Make the report of all that a run has measured so far."""
+    parts: list[Any] = []
+    for study in run.studies:
+        parts += _study(run, study)
+    parts += _whole(run)
+    titles = [study.title or study.name for study in run.studies]
     title = titles[0] if len(titles) == 1 else f"{len(titles)} studies of word sensitivity"
-    return Report(title, _lead(table, judged), parts)
+    return Report(title, _lead(run.table(), run.verdicts), parts)
 
 
 def _lead(table: Table, judged: Sequence[Verdict]) -> list[str]:
@@ -43,22 +39,22 @@ def _lead(table: Table, judged: Sequence[Verdict]) -> list[str]:
     return said
 
 
-def _study(study: Study, table: Table, store: Store, judged: Sequence[Verdict]) -> list[Any]:
-    rows = table.of(study.name)
+def _study(run: Run, study: Study) -> list[Any]:
+    rows = run.tables[study.name].rows
+    judged = [each for each in run.verdicts if each.study == study.name]
     skipped = [f"{panel.id}: {panel.skip}" for panel in study.panels if panel.skip is not None]
     note = f"Not run: {'; '.join(skipped)}." if skipped else ""
     parts: list[Any] = [Heading(f"{study.name}: {study.title}" if study.title else study.name, note)]
     told: set[str] = set()
     for panel in study.panels:
-        mine = table.of(study.name, panel.id)
+        mine = [row for row in rows if row["panel"] == panel.id]
         if not mine:
             continue
         about = [each for each in judged if each.panel == panel.id]
-        figure = draw_panel(study, panel, table, store.arrays)
-        see = "" if panel.measure in told else PICTURES[panel.measure].see
+        see = "" if panel.measure in told else panel.kind.drawn_as().see
         told.add(panel.measure)
         caption = [see, *(_sentence(each) for each in about[:4])]
-        parts.append(picture(figure, f"{study.name} {panel.title or panel.id}", [text for text in caption if text]))
+        parts.append(_picture(run, study, panel, [text for text in caption if text]))
         fits = _exponents(panel, mine)
         if fits:
             parts.append(
@@ -67,11 +63,20 @@ def _study(study: Study, table: Table, store: Store, judged: Sequence[Verdict]) 
     if judged:
         parts.append(Claims(f"{study.name}: what was claimed, and what was measured", judged))
     if rows:
-        more = f"With the provenance of every row: wordsway export {store.folder.name}"
+        more = f"With the provenance of every row: wordsway export {run.folder.name}"
         timed = [name for row in rows for name in row if name.endswith("_seconds")]
         hidden = ("study", "part", *PROVENANCE, *timed)
         parts.append(Grid.of(f"{study.name}: all rows", study.name, rows, hidden, more, fold=True))
     return parts
+
+
+def _picture(run: Run, study: Study, panel: Panel, caption: list[str]) -> Picture:
+    """Cut a panel out of its study's figure; one that the layout leaves out is drawn for itself."""
+    drawn = run.figure(study)
+    if panel.id not in drawn.places:
+        drawn = draw_study(study.only([panel.id]), run.tables[study.name], run.arrays)
+    with drawn.only(panel.id) as place:
+        return picture(drawn.figure, f"{study.name} {panel.title or panel.id}", caption, place)
 
 
 def _sentence(each: Verdict) -> str:
@@ -85,15 +90,16 @@ def _sentence(each: Verdict) -> str:
 
 
 def _exponents(panel: Panel, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """How S falls with n, for every line of a picture of curves: slopes of log S, with their 95% intervals."""
-    varied = panel.axes()
-    if panel.measure != "sensitivity" or len(varied.get("n", ())) < 3:
+    """Fit how a number falls with n, for every line of a picture of curves: slopes of its logarithm, with their 95%
+    intervals."""
+    varied, column = panel.axes(), panel.kind.drawn_as().slope
+    if column is None or len(varied.get("n", ())) < 3:
         return []
-    names = [name for name in varied if name != "n"]
+    names = [*(name for name in varied if name != "n"), *panel.kind.within]
     groups: dict[tuple[Any, ...], list[tuple[Any, float, float]]] = {}
     for row in rows:
-        if row.get("lower"):
-            groups.setdefault(tuple(row.get(name) for name in names), []).append((row["trial"], row["n"], row["lower"]))
+        if row.get(column):
+            groups.setdefault(tuple(row.get(name) for name in names), []).append((row["trial"], row["n"], row[column]))
     found = []
     for values, points in groups.items():
         slope = exponent_over_trials(points)
@@ -103,10 +109,11 @@ def _exponents(panel: Panel, rows: Sequence[dict[str, Any]]) -> list[dict[str, A
     return found
 
 
-def _whole(folder: Path, table: Table, results: Sequence[Any], command: str | None) -> list[Any]:
+def _whole(run: Run) -> list[Any]:
+    results = list(run.results.values())
     parts: list[Any] = [Heading("How it was made")]
     done = [each.provenance for each in results if each.done]
-    facts = [("folder", folder.name)]
+    facts = [("folder", run.folder.name)]
     if done:
         versions = [
             json.loads(each["versions"]) if isinstance(each["versions"], str) else each["versions"] for each in done
@@ -122,8 +129,8 @@ def _whole(folder: Path, table: Table, results: Sequence[Any], command: str | No
             ("versions", "; ".join(said)),
             ("machine", "; ".join(machines)),
         ]
-    parts.append(Facts("Command, versions, time, memory", facts, command))
-    if table.failed:
-        rows = [{"cell": label, "error": error} for label, error in table.failed.items()]
+    parts.append(Facts("Command, versions, time, memory", facts, run.command))
+    if run.table().failed:
+        rows = [{"cell": label, "error": error} for label, error in run.table().failed.items()]
         parts.append(Grid.of("Cells that failed", "failed", rows))
     return parts

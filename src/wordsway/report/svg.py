@@ -4,12 +4,13 @@ import io
 import re
 import warnings
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wordsway.report.parts import Picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from matplotlib.transforms import BboxBase
 
 _MANY = 1500  # points of one scatter above which they are drawn as an image inside the figure
 _COLOURS = {
@@ -19,11 +20,12 @@ _COLOURS = {
 _numbers = count(1)
 
 
-def picture(figure: "Figure", title: str, caption: list[str]) -> Picture:
-    return Picture(title, as_svg(figure), caption)
+def picture(figure: "Figure", title: str, caption: list[str], part: "BboxBase | None" = None) -> Picture:
+    """Show a figure, or the part of it that lies in a box (in inches), with a title and a caption."""
+    return Picture(title, as_svg(figure, part), caption)
 
 
-def as_svg(figure: "Figure") -> str:
+def as_svg(figure: "Figure", part: "BboxBase | None" = None) -> str:
     """Markup for the middle of a page. Names inside it are its own, whatever other figures the page has."""
     from matplotlib import rc_context
 
@@ -31,7 +33,8 @@ def as_svg(figure: "Figure") -> str:
     content = io.StringIO()
     with rc_context({"svg.fonttype": "path", "svg.hashsalt": "wordsway"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*missing from font.*")
-        figure.savefig(content, format="svg", transparent=True, metadata={"Date": None, "Creator": None}, dpi=150)
+        options: dict[str, Any] = {"metadata": {"Date": None, "Creator": None}, "dpi": 150, "bbox_inches": part}
+        figure.savefig(content, format="svg", transparent=True, **options)
     text = content.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 
 
 def hint(name: str, known: Sequence[str]) -> str:
-    """What may have been meant."""
+    """Suggest the closest known name, or list all."""
     near = get_close_matches(name, known, 1)
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from wordsway.studies.cells.recipes import KINDS
+from wordsway.studies.cells.kinds import kind_of
 from wordsway.studies.estimates import Estimate, mean_interval
 from wordsway.studies.run.tables import Table
 from wordsway.support.errors import InputError
@@ -79,7 +79,7 @@ Groups = dict[tuple[tuple[tuple[str, Any], ...], str], dict[Any, float]]  # by c
 def _matched(
     first: Sequence[Row], second: Sequence[Row], column: str | None
 ) -> tuple[dict[str, tuple[Any, Any]], tuple[Groups, Groups]]:
-    """What all of one side has and none of the other, and both sides' values by what is left to tell cells apart."""
+    """Find what all of one side has and none of the other, and both sides' values by what else tells cells apart."""
     names = _identity([*first, *second])
     settings = {}
     for name in [*names, "seed"]:
@@ -117,16 +117,17 @@ def _identity(rows: Iterable[Row]) -> list[str]:
     """Columns that say which cell a row belongs to: the fields of its kind of cell, and what tells its rows apart."""
     found: dict[str, None] = {}
     for measure in dict.fromkeys(row["measure"] for row in rows):
-        fields = KINDS[measure].__dataclass_fields__
+        kind = kind_of(measure)
+        fields = kind.__dataclass_fields__
         found |= dict.fromkeys(["measure", *(name for name in fields if name not in ("trial", "seed"))])
-        found |= dict.fromkeys(KINDS[measure].within)
+        found |= dict.fromkeys(kind.within)
     return list(found)
 
 
 def _groups(rows: Iterable[Row], names: Sequence[str], column: str | None) -> Groups:
     found: Groups = {}
     for row in rows:
-        name = column or KINDS[row["measure"]].first
+        name = column or kind_of(row["measure"]).first
         if isinstance(row.get(name), int | float) and not isinstance(row.get(name), bool):
             values = ((each, tuple(v) if isinstance(v := row.get(each), list) else v) for each in names)
             found.setdefault((tuple(values), name), {})[row["trial"]] = float(row[name])

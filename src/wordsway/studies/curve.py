@@ -3,12 +3,11 @@
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from wordsway.maps import theory
 from wordsway.studies.estimates import fit_exponent, mean_sd
 from wordsway.studies.run.runner import Strict, run
 from wordsway.studies.run.tables import write_rows
@@ -16,10 +15,12 @@ from wordsway.studies.study import Study
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
 
+Row = Mapping[str, Any]  # of the study's table
+
 
 @dataclass(frozen=True)
 class CurvePlan:
-    """What to measure: every map at every d, n and trial, each trial with weights and a text of its own.
+    """A grid to measure: every map at every d, n and trial, each trial with weights and a text of its own.
 
     Texts are synthetic or, with `data` (what `load_texts` takes), the first n tokens and d coordinates of texts that
     are long enough for the largest n. The token that moves is the first one that is not special unless given.
@@ -42,7 +43,7 @@ class CurvePlan:
         self.study()  # what makes no sense is an error now, not after an hour
 
     def study(self) -> Study:
-        """The same as a study with one panel."""
+        """Make the study with one panel that measures it."""
         grid: dict[str, Any] = {"map": list(self.maps), "n": list(self.n), "d": list(self.d), "seed": self.seed}
         grid |= {"trials": self.trials} | ({} if self.depth is None else {"depth": self.depth})
         if self.data is not None:
@@ -58,8 +59,8 @@ class CurvePlan:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One measurement of a curve."""
+class Trial:
+    """One measurement of a curve: the columns of its row that a curve keeps."""
 
     map: str
     d: int
@@ -105,7 +106,7 @@ class Curve:
     """A measured curve."""
 
     plan: CurvePlan
-    cells: tuple[Cell, ...]
+    cells: tuple[Trial, ...]
     points: tuple[Point, ...]
     fits: tuple[Fit, ...]
 
@@ -130,9 +131,9 @@ def curve(
     `engine` is one of `run`."""
     rows = run(plan.study(), out, engine, workers=workers, retry_failed=True, watcher=Strict(progress)).rows
     by_key = {(row["map"], row["d"], row["n"], row["trial"]): row for row in rows}
-    taken = [f.name for f in fields(Cell)]
-    found = [Cell(**{name: by_key[key][name] for name in taken}) for key in plan.cells()]
-    result = Curve(plan, tuple(found), tuple(_points(plan, found)), tuple(_fits(plan, found)))
+    ordered = [by_key[key] for key in plan.cells()]
+    trials = tuple(Trial(**{f.name: row[f.name] for f in fields(Trial)}) for row in ordered)
+    result = Curve(plan, trials, tuple(_points(ordered)), tuple(_fits(ordered)))
     if out is not None:
         write_rows(Path(out) / "cells.csv", result.cells)
         write_rows(Path(out) / "curve.csv", result.points)
@@ -140,46 +141,28 @@ def curve(
     return result
 
 
-def _groups(cells: Iterable[Cell], *names: str) -> Iterator[list[Cell]]:
-    groups: dict[tuple[Any, ...], list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(tuple(getattr(cell, name) for name in names), []).append(cell)
+def _groups(rows: Iterable[Row], *names: str) -> Iterator[list[Row]]:
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
     yield from groups.values()
 
 
-def _points(plan: CurvePlan, cells: Sequence[Cell]) -> Iterator[Point]:
-    for group in _groups(cells, "map", "d", "n"):
+def _points(rows: Sequence[Row]) -> Iterator[Point]:
+    for group in _groups(rows, "map", "d", "n"):
         first, count = group[0], len(group)
-        mean, sd = mean_sd([cell.lower for cell in group])
-        uppers = [cell.upper for cell in group if cell.upper is not None]
+        mean, sd = mean_sd([row["lower"] for row in group])
+        uppers = [row["upper"] for row in group if row["upper"] is not None]
         upper = math.fsum(uppers) / count if len(uppers) == count else None
-        average = math.fsum(cell.random_mean for cell in group) / count
-        yield Point(
-            first.map,
-            first.d,
-            first.n,
-            count,
-            mean,
-            sd,
-            upper,
-            average,
-            _predict(plan, first.map, first.n, first.d),
-        )
+        average = math.fsum(row["random_mean"] for row in group) / count
+        yield Point(first["map"], first["d"], first["n"], count, mean, sd, upper, average, first["predicted"])
 
 
-def _fits(plan: CurvePlan, cells: Sequence[Cell]) -> Iterator[Fit]:
-    for group in _groups(cells, "map", "d"):
-        first = group[0]
-        lengths = [cell.n for cell in group]
-        exponent, low, high = fit_exponent(lengths, [cell.lower for cell in group])
-        predicted = {n: _predict(plan, first.map, n, first.d) for n in set(lengths)}
+def _fits(rows: Sequence[Row]) -> Iterator[Fit]:
+    for group in _groups(rows, "map", "d"):
+        lengths = [row["n"] for row in group]
+        exponent, low, high = fit_exponent(lengths, [row["lower"] for row in group])
         ratio = None
-        if all(value is not None for value in predicted.values()):
-            ratio = fit_exponent(lengths, [cell.lower / (predicted[cell.n] or math.nan) for cell in group])[0]
-        yield Fit(first.map, first.d, exponent, low, high, ratio)
-
-
-def _predict(plan: CurvePlan, map: str, n: int, d: int) -> float | None:
-    """The law of random features depends on the rows' norms alone; the prediction for attention is for independent
-    rows, which those of a real text are not."""
-    return theory.predict(map, n, d) if plan.data is None or map in ("rf", "drf") else None
+        if all(row["predicted"] is not None for row in group):
+            ratio = fit_exponent(lengths, [row["lower"] / row["predicted"] for row in group])[0]
+        yield Fit(group[0]["map"], group[0]["d"], exponent, low, high, ratio)

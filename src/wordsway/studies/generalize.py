@@ -24,7 +24,7 @@ Key = tuple[str, int | None, int, int, int]  # map, d, n, training size, trial
 
 @dataclass(frozen=True)
 class FlipPlan:
-    """What to run: every map at every d, n, training size and trial; in each, a flip for every way of training and
+    """A grid to run: every map at every d, n, training size and trial; in each, a flip for every way of training and
     objective, with every penalty where the objective has one.
 
     A trial has weights and texts of its own; larger training sets begin with smaller ones. Texts are Gaussian with a
@@ -62,7 +62,7 @@ class FlipPlan:
         self.study()  # what makes no sense is an error now, not after an hour
 
     def study(self, device: str = "cpu") -> Study:
-        """The same as a study with one panel."""
+        """Make the study with one panel that runs it."""
         lists: dict[str, Any] = {"map": self.maps, "n": self.n, "train_size": self.train_sizes}
         lists |= {} if self.d == (None,) else {"d": self.d}
         asked = {"trainings": self.trainings, "objectives": self.objectives, "penalties": self.penalties}
@@ -150,7 +150,7 @@ class Flips:
 
     @property
     def note(self) -> str | None:
-        """What a reader should know about flips that are missing."""
+        """Tell a reader about flips that are missing."""
         return f"{self.undefined} flips are not defined: {_UNDEFINED}" if self.undefined else None
 
     def to_dict(self) -> dict[str, Any]:

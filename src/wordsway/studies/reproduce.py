@@ -1,4 +1,4 @@
-"""Studies that come along as one run: which panels can be had here, and what is written at the end."""
+"""Built-in studies as one run: which panels can be had here, and what is written at the end."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -7,29 +7,22 @@ from typing import Any
 
 from wordsway.studies.adapt import adapted, narrowed
 from wordsway.studies.cells.recipes import revision_of
-from wordsway.studies.claims import Verdict, judge
-from wordsway.studies.run.store import Store
-from wordsway.studies.run.tables import Table, read_table
+from wordsway.studies.claims import Verdict
+from wordsway.studies.figures.draw import save_figure
+from wordsway.studies.loaded_run import Run
+from wordsway.studies.run.tables import Table
 from wordsway.studies.study import Study
-from wordsway.studies.toml_files import PAPER, find_study
+from wordsway.studies.toml_files import PAPER, draft_studies, layout_of
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_bytes, write_text
 
 
 def known_studies(names: Sequence[str], scale: str, **options: Any) -> tuple[list[Study], list[str]]:
-    """The studies asked for (the paper's unless named) at a scale, with what a reader should know of them: which
+    """Find the studies asked for (the paper's unless named) at a scale, with what a reader should know of them: which
     panels cannot be run here and why, and where d is smaller than published. `options` are those of `adapted`."""
-    studies: dict[str, Study] = {}
     notes: list[str] = []
-    for name in names or PAPER:
-        study = find_study(name, scale)
-        known = studies.get(study.name)
-        if known is not None:  # two panels of one figure
-            ids = [panel.id for part in (known, study) for panel in part.panels]
-            study = find_study(study.name, scale).only(ids)
-        studies[study.name] = study
     found, problems = [], []
-    for study in studies.values():
+    for study in draft_studies(names or PAPER, scale):
         study = adapted(study, **options)
         panels = []
         for panel in study.panels:
@@ -52,20 +45,9 @@ def known_studies(names: Sequence[str], scale: str, **options: Any) -> tuple[lis
     return found, notes
 
 
-def verdicts(studies: Sequence[Study], table: Table) -> list[Verdict]:
-    """The claims table of some studies."""
-    found = []
-    for study in studies:
-        rows = table.of(study.name)
-        skipped = {panel.id: panel.skip or "" for panel in study.panels}
-        for claim in study.claims:
-            found += judge(study.name, claim, rows, skipped.get(claim.panel, ""))
-    return found
-
-
 @dataclass(frozen=True)
 class Written:
-    """What is in a run's folder for people: the table, the verdicts, and the files."""
+    """Files of a run for people, with the table and the verdicts of the studies that were asked for."""
 
     table: Table
     verdicts: list[Verdict]
@@ -73,16 +55,15 @@ class Written:
 
 
 def joined(known: Sequence[Study], asked: Sequence[Study]) -> list[Study]:
-    """Studies that come along, with the panels that a run has of them already."""
+    """Built-in studies, with the panels that a run has of them already."""
     by_name = {study.name: study for study in known}
     return [
-        study.joined(by_name[study.name], find_study(study.name).layout) if study.name in by_name else study
-        for study in asked
+        study.joined(by_name[study.name], layout_of(study.name)) if study.name in by_name else study for study in asked
     ]
 
 
 def replaced(known: Sequence[Study], asked: Sequence[Study]) -> list[str]:
-    """What of a run's plan has other settings now: a reader of its figures and tables should know."""
+    """Tell which panels of a run's plan have other settings now: a reader of its figures should know."""
     before = {(study.name, panel.id): panel for study in known for panel in study.panels}
     found = []
     for study in asked:
@@ -100,33 +81,28 @@ def replaced(known: Sequence[Study], asked: Sequence[Study]) -> list[str]:
     return found
 
 
-def write_reports(store: Store, studies: Sequence[Study]) -> Written:
-    """Figures (PNG, PDF, SVG), tables (CSV, Parquet where pyarrow is installed) of some studies of a run, and the
-    claims table of all. The table and the verdicts that it gives back are of those studies."""
-    from wordsway.studies.figures.draw import draw_study, save_figure
-
-    table = read_table(store, studies)
+def write_files(run: Run, names: Sequence[str]) -> Written:
+    """Write figures (PNG, PDF, SVG) and tables (CSV, Parquet where pyarrow is installed) of some studies of a run, and
+    the claims table of all."""
     paths: list[Path] = []
-    for study in studies:
-        rows = Table(tuple(table.of(study.name)))
-        if not rows.rows:
+    for study in run.studies:
+        table = run.tables[study.name]
+        if study.name not in names or not table.rows:
             continue
-        paths += save_figure(draw_study(study, rows, store.arrays), store.folder, study.name)
+        paths += save_figure(run.figure(study).figure, run.folder, study.name)
         for kind in ("csv", "parquet"):
             try:
-                content = rows.export(kind)
+                content = table.export(kind)
             except InputError:
                 continue  # no pyarrow: the CSV file has it all
-            paths.append(store.folder / f"{study.name}.{kind}")
+            paths.append(run.folder / f"{study.name}.{kind}")
             write_bytes(paths[-1], content)
-    found = verdicts(store.studies(), read_table(store))
-    if found:
-        paths.append(store.folder / "claims.csv")
-        write_text(paths[-1], claims_csv(found))
-        paths.append(store.folder / "claims.md")
-        write_text(paths[-1], claims_markdown(found))
-    names = {study.name for study in studies}
-    return Written(table, [each for each in found if each.study in names], paths)
+    if run.verdicts:
+        paths.append(run.folder / "claims.csv")
+        write_text(paths[-1], claims_csv(run.verdicts))
+        paths.append(run.folder / "claims.md")
+        write_text(paths[-1], claims_markdown(run.verdicts))
+    return Written(run.table(names), [each for each in run.verdicts if each.study in names], paths)
 
 
 def claims_csv(found: Sequence[Verdict]) -> str:

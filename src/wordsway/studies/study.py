@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any
 
-from wordsway.maps.named import base_name
 from wordsway.studies.cells.base import Cell
-from wordsway.studies.cells.recipes import KINDS, allows, is_axis, key_of, recipe_of, revision_of, wants
+from wordsway.studies.cells.kinds import kind_of
+from wordsway.studies.cells.recipes import allows, is_axis, key_of, recipe_of, revision_of, wants
 from wordsway.studies.claims import Claim, hint
+from wordsway.studies.panels.scene import PanelGrid
 from wordsway.support.errors import InputError, StudyError
 from wordsway.tokens import check_size
 
-# Fields that mean something for some maps only: a grid may have them beside others, where they keep their default.
-_ONLY_FOR = {"depth": ("drf", "transformer"), "temperature": ("raf", "transformer")}
 MOST = 1_000_000  # cells of a panel
 _OWN = ("id", "measure", "trials", "title", "skip")
 
@@ -42,12 +41,18 @@ class Panel:
 
     @staticmethod
     def of(table: Mapping[str, Any], number: int = 0) -> "Panel":
-        """A panel from the keys of a study file or a dict, checked."""
+        """Make a panel from the keys of a study file or a dict, and check it."""
+        return Panel.draft(table, number).checked()
+
+    @staticmethod
+    def draft(table: Mapping[str, Any], number: int = 0) -> "Panel":
+        """Make a panel whose own keys are checked, but not yet the values of its grid."""
         values = {k: v for k, v in table.items() if k not in _OWN}
         own: dict[str, Any] = {"id": str(number + 1), "measure": "sensitivity", "trials": 1, "title": "", "skip": None}
         own |= {k: v for k, v in table.items() if k in _OWN}
-        if own["measure"] not in KINDS:
-            raise StudyError(f"measure={own['measure']!r} is not known; use one of: {', '.join(KINDS)}", "measure")
+        if not isinstance(own["measure"], str):
+            raise StudyError(f"measure must be a string, got {own['measure']!r}", "measure")
+        kind_of(own["measure"])
         for name in ("id", "title", *(("skip",) if own["skip"] is not None else ())):
             if not isinstance(own[name], str):
                 raise StudyError(f"{name} must be a string, got {own[name]!r}", name)
@@ -55,38 +60,47 @@ class Panel:
             check_size(own["trials"], "trials")
         except InputError as error:
             raise StudyError(str(error), "trials") from None
-        kind = KINDS[own["measure"]]
-        _check_values(kind, values)
-        panel = Panel(**own, values=values)
-        if panel.size() > MOST:
-            raise StudyError(f"{panel.size():,} cells are too many for one panel; {MOST:,} are the most", "trials")
-        if panel.skip is None:
-            for name in (f.name for f in fields(kind) if f.default is MISSING):
-                if name not in values:
-                    raise StudyError(f"{name} is missing, which a cell of {own['measure']!r} needs", None)
-            for _ in replace(panel, trials=1).cells():
+        return Panel(**own, values=values)
+
+    def checked(self) -> "Panel":
+        """Return the panel itself, or raise an error that names the key of a value that makes no sense."""
+        kind = self.kind
+        _check_values(kind, self.values)
+        if self.size() > MOST:
+            raise StudyError(f"{self.size():,} cells are too many for one panel; {MOST:,} are the most", "trials")
+        if self.skip is None:
+            for name in (f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING):
+                if name not in self.values:
+                    raise StudyError(f"{name} is missing, which a cell of {self.measure!r} needs", None)
+            for _ in replace(self, trials=1).cells():
                 pass  # values that make no sense are an error now, not after an hour
-        return panel
+        return self
+
+    @property
+    def kind(self) -> type[Cell]:
+        """Find the kind of its cells."""
+        return kind_of(self.measure)
+
+    def grid(self) -> PanelGrid:
+        """Describe its grid, for those who draw it."""
+        return PanelGrid(self.values, self.axes(), self.title)
 
     def axes(self) -> dict[str, list[Any]]:
         """Fields with more than one value, in the order of the file."""
-        kind = KINDS[self.measure]
+        kind = self.kind
         lists = {k: list(v) for k, v in self.values.items() if isinstance(v, list | tuple) and is_axis(kind, k)}
         return {k: v for k, v in lists.items() if len(v) > 1}
 
     def size(self) -> int:
-        """How many cells there are, at most: some combinations may be the same measurement."""
+        """Count its cells, at most: some combinations may be the same measurement."""
         return self.trials * math.prod(len(values) for values in self.axes().values())
 
     def cells(self) -> Iterator[Cell]:
         """All cells, the first trial of all before the second of any, so that a whole picture is there early."""
         if self.skip is not None:
             return
-        kind = KINDS[self.measure]
-        values = dict(self.values)
-        lengths = values.get("n")
-        if "at_least" in {f.name for f in fields(kind)} and "at_least" not in values and lengths is not None:
-            values["at_least"] = max(lengths) if isinstance(lengths, list | tuple) else lengths
+        kind = self.kind
+        values = kind.complete(self.values)
         options = [
             [(name, item) for item in value]
             if isinstance(value, list | tuple) and is_axis(kind, name)
@@ -96,7 +110,7 @@ class Panel:
         for trial in range(self.trials):
             seen = set()
             for combination in itertools.product(*options):
-                chosen: dict[str, Any] = _meaningful(dict(combination))
+                chosen: dict[str, Any] = kind.chosen(dict(combination))
                 chosen = {k: tuple(v) if isinstance(v, list) else v for k, v in chosen.items()}
                 cell = kind(**chosen, trial=trial)
                 cell = cell.settle()
@@ -105,7 +119,7 @@ class Panel:
                     yield cell
 
     def changed(self, **values: Any) -> "Panel":
-        """The same with other values."""
+        """Change some values."""
         return replace(self, values={**self.values, **values})
 
     def to_dict(self) -> dict[str, Any]:
@@ -127,17 +141,7 @@ def _check_values(kind: type[Cell], values: Mapping[str, Any]) -> None:
                 raise StudyError(f"{name} must be {wants(kind, name)}, or a list of them, got {item!r}", name)
         if isinstance(value, list | tuple) and len({repr(item) for item in value}) < len(value):
             raise StudyError(f"{name} names a value twice, leave one out: {', '.join(map(str, value))}", name)
-    for name, maps in _ONLY_FOR.items():
-        asked = values.get("map", ())
-        bases = {base_name(each) for each in ([asked] if isinstance(asked, str) else asked)}
-        if name in values and not set(maps) & bases:
-            raise StudyError(f"{name} is for {', '.join(maps)}, which is not among the maps", name)
-
-
-def _meaningful(values: dict[str, Any]) -> dict[str, Any]:
-    """Without what has no meaning for the map, when the map is one of several."""
-    base = base_name(values.get("map", ""))
-    return {k: v for k, v in values.items() if k not in _ONLY_FOR or base in _ONLY_FOR[k]}
+    kind.refuse(values)
 
 
 @dataclass(frozen=True)
@@ -187,7 +191,7 @@ class Study:
 
     def check_claim(self, claim: Claim) -> None:
         """Raise an error unless a claim is about panels and columns that there are."""
-        kinds = {panel.id: KINDS[panel.measure] for panel in self.panels}
+        kinds = {panel.id: panel.kind for panel in self.panels}
         if claim.panel not in kinds:
             raise StudyError(f"panel={claim.panel!r} is no panel; {hint(claim.panel, list(kinds))}", "panel")
         kind = kinds[claim.panel]

@@ -1,57 +1,78 @@
-"""Studies as TOML files: those that come along, and a user's own. An error names the line."""
+"""Studies as TOML files: the built-in ones, and a user's own. An error names the line."""
 
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from wordsway.models.loading.reinit import split_name
+from wordsway.studies.cells.base import Cell
+from wordsway.studies.cells.kinds import kind_of
 from wordsway.studies.claims import Claim, hint
 from wordsway.studies.study import Panel, Study
 from wordsway.support.errors import InputError, StudyError
 from wordsway.support.files import decode
 
 SCALES = ("smoke", "laptop", "paper")
-PAPER = ("fig1", "fig2", "fig3", "fig4", "fig5")  # its figures; the other studies that come along go beyond it
+PAPER = ("fig1", "fig2", "fig3", "fig4", "fig5")  # its figures; the other built-in studies go beyond it
 _TOP = ("name", "title", "layout", "panel", "claim")
-_PATHS = ("data", "encoder", "model")  # fields that may name a file or folder
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".gguf", ".safetensors")
 _HEADING = re.compile(r"^\s*(\[\[?)\s*([\w.\-\"' ]+?)\s*\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"""^\s*["']?([\w-]+)["']?\s*=""")
 
 
 def bundled_studies() -> list[str]:
-    """The names of the studies that come along."""
+    """List the names of the built-in studies."""
     return sorted(file.name.removesuffix(".toml") for file in _folder().iterdir() if file.name.endswith(".toml"))
 
 
 def find_study(name: str, scale: str = "paper") -> Study:
-    """A study that comes along, by its name; a panel's id after it picks that panel: "fig3a", "fig2-left"."""
+    """Find a built-in study by its name; a panel's id after it picks that panel: "fig3a", "fig2-left"."""
+    (study,) = draft_studies([name], scale)
+    return study.with_panels([panel.checked() for panel in study.panels])
+
+
+def draft_studies(names: Sequence[str], scale: str = "paper") -> list[Study]:
+    """Read built-in studies, each with the panels that were named of it, or all. Values of their grids are not checked:
+    they are ours, and may be changed before they are used."""
+    studies: dict[str, Study] = {}
+    wanted: dict[str, list[str]] = {}
+    for name in names:
+        study, rest = _split(name.lower())
+        if study not in studies:
+            file = _folder() / f"{study}.toml"
+            studies[study] = _Reader(file.read_text(encoding="utf-8"), f"{study}.toml", None).study(scale)
+        ids = [panel.id for panel in studies[study].panels]
+        if rest and rest not in ids:
+            raise InputError(f"{study} has no panel {rest!r}; it has: {', '.join(ids)}")
+        wanted.setdefault(study, []).extend([rest] if rest else ids)
+    return [study.only(wanted[name]) for name, study in studies.items()]
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Take a name apart: the study, and the id of a panel where there is one."""
     names = bundled_studies()
-    name = name.lower()
     match = next((known for known in sorted(names, key=len, reverse=True) if name.startswith(known)), None)
     if match is None:
         raise InputError(f"there is no study {name!r}; known: {', '.join(names)}")
-    file = _folder() / f"{match}.toml"
-    study = _Reader(file.read_text(encoding="utf-8"), f"{match}.toml", None).study(scale)
-    rest = name[len(match) :].lstrip("-")
-    if not rest:
-        return study
-    ids = [panel.id for panel in study.panels]
-    if rest not in ids:
-        raise InputError(f"{match} has no panel {rest!r}; it has: {', '.join(ids)}")
-    return study.only([rest])
+    return match, name[len(match) :].lstrip("-")
+
+
+def layout_of(name: str) -> list[list[str]]:
+    """Read how the panels of a whole built-in study stand in its figure."""
+    table = tomllib.loads((_folder() / f"{name}.toml").read_text(encoding="utf-8"))
+    return table.get("layout") or [[panel.get("id", str(k + 1)) for k, panel in enumerate(table["panel"])]]
 
 
 def load_study(path: str | os.PathLike[str], scale: str = "paper") -> Study:
-    """A study from a file of one's own. Its paths are relative to its folder and stay inside it."""
+    """Read a study from a file of your own. Its paths are relative to its folder and stay inside it."""
     file = Path(path)
     if not file.is_file():
-        known = f"; studies that come along: {', '.join(bundled_studies())}"
+        known = f"; built-in studies: {', '.join(bundled_studies())}"
         raise InputError(
             f"there is no study file {str(path)!r}"
             + (" (it is a folder; name a .toml file in it)" if file.is_dir() else known)
@@ -68,7 +89,8 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class _Reader:
-    """One file: its text, its name, and the folder that its paths may point into (None: it has none)."""
+    """One file: its text, its name, and the folder that its paths may point into (None: it is built in, has no paths,
+    and its panels are drafts)."""
 
     text: str
     name: str
@@ -110,15 +132,18 @@ class _Reader:
         return Study(study.name, panels, title, layout, claims)
 
     def panel(self, table: dict[str, Any], number: int, scale: str) -> Panel:
-        """The panel at one scale. The others are checked too: a mistake should not wait until somebody asks."""
+        """Read the panel at one scale. In a user's file the others are checked too: a mistake should not wait until
+        somebody asks for them."""
         place: Place = ("panel", number)
         for name, value in table.items():
             if name in SCALES and not isinstance(value, dict):
                 raise self.error(f"{name} must be a table of values for that scale, [panel.{name}]", (*place, name))
             if name not in SCALES and isinstance(value, dict):
                 raise self.error(f"{name!r} is no scale; those are: {', '.join(SCALES)}", (*place, name))
-        found = {name: self.scaled(table, place, name) for name in dict.fromkeys([*SCALES, scale])}
-        return found[scale]
+        others = [] if self.folder is None else [name for name in SCALES if name != scale]
+        for name in others:
+            self.scaled(table, place, name)
+        return self.scaled(table, place, scale)
 
     def scaled(self, table: dict[str, Any], place: Place, scale: str) -> Panel:
         merged = {key: value for key, value in table.items() if key not in SCALES}
@@ -126,13 +151,14 @@ class _Reader:
         for key, value in table.get(scale, {}).items():
             merged[key] = value
             homes[key] = (*place, scale, key)
-        for key in _PATHS:
+        for key in _paths(merged.get("measure", "sensitivity")):
             if key in merged:
                 value = merged[key]
                 listed = [self.inside(item, homes[key]) for item in (value if isinstance(value, list) else [value])]
                 merged[key] = listed if isinstance(value, list) else listed[0]
         try:
-            return Panel.of(merged, int(place[1]))
+            panel = Panel.draft(merged, int(place[1]))
+            return panel if self.folder is None else panel.checked()
         except StudyError as error:
             raise self.error(str(error), homes.get(error.key or "", place)) from None
         except InputError as error:  # of a cell: it names the field in its first word, mostly
@@ -186,6 +212,14 @@ class _Reader:
             place = place[:-1]
         where = f", line {lines[place]}" if place in lines else ""
         return InputError(f"{self.name}{where}: {message}")
+
+
+def _paths(measure: Any) -> tuple[str, ...]:
+    """Fields of a kind of cell that may name a file or folder; a kind that is not known is an error elsewhere."""
+    try:
+        return kind_of(measure).paths if isinstance(measure, str) else Cell.paths
+    except StudyError:
+        return Cell.paths
 
 
 def _lines(text: str) -> dict[Place, int]:

@@ -11,8 +11,10 @@ from wordsway.learning.flip_result import Flip
 from wordsway.learning.generalization import TRAININGS, Generalization
 from wordsway.maps.named import base_name, check_name, copies, named_map
 from wordsway.measures.sensitivity import word_sensitivity
-from wordsway.studies.cells.base import PROCESS, WITH_MODEL, Cell, Outcome
-from wordsway.studies.cells.sensitivity_cell import SYNTHETIC, check_text_source
+from wordsway.studies.cells.base import PROCESS, WITH_MODEL, Outcome, Shelf
+from wordsway.studies.cells.grid_hooks import SYNTHETIC, OfEncoder, OfMap, OfTexts, OneTextForAllLengths
+from wordsway.studies.cells.text_cell import check_text_source
+from wordsway.studies.panels.flip_panel import PICTURE
 from wordsway.support.errors import InputError, RankWarning, SpanError
 from wordsway.support.seeds import stream
 from wordsway.tokens import check_size
@@ -21,9 +23,9 @@ _OF_A_FLIP = ("gamma", "err", "bound", "alignment", "before", "moved", "after", 
 
 
 @dataclass(frozen=True)
-class FlipCell(Cell):
+class FlipCell(OfMap, OfTexts, OfEncoder, OneTextForAllLengths):
     """One training of `map` on `train_size` texts, with a flip for every training, objective and (where the objective
-    has one) penalty. Texts as in `SensitivityCell`, with labels; a trial has texts and weights of its own, and larger
+    has one) penalty. Texts as in `TextCell`, with labels; a trial has texts and weights of its own, and larger
     training sets begin with smaller ones. All flips of a cell share one learner: on a map that remembers, later ones
     depend on earlier ones. With `sensitivity`, every row also has the word sensitivity of the text that is flipped, of
     the same token under the same weights."""
@@ -36,6 +38,7 @@ class FlipCell(Cell):
     names = ("training", "objective")
     within = ("training", "objective", "penalty")
     first = "err"
+    picture = PICTURE
 
     map: str
     n: int
@@ -98,7 +101,10 @@ class FlipCell(Cell):
         ]
 
     def measure(self) -> Outcome:
-        task = _task(self)
+        return self.measure_with(Shelf())
+
+    def measure_with(self, shelf: Shelf) -> Outcome:
+        task = shelf.keep(TrialTexts).task(self)
         X, y = task.texts(self.train_size + 1, self.n, self.d)
         d = X.shape[2]
         weights = stream(self.seed, "generalize", d, self.n, self.trial, "weights")
@@ -144,9 +150,6 @@ class FlipCell(Cell):
         reading = 0.0 if self.encoder == SYNTHETIC else 0.004 * size
         return 0.3 + features + gram + flips + reading
 
-    def models(self) -> tuple[str, ...]:
-        return () if self.encoder == SYNTHETIC else (self.encoder,)
-
     @property
     def label(self) -> str:
         return f"{self.map} n={self.n} N={self.train_size} trial {self.trial + 1}"
@@ -163,31 +166,31 @@ def _numbers(learner: Generalization, flip: Flip | None) -> dict[str, Any]:
     return {**found, "rank": learner.rank, "residual": learner.residual, **times}
 
 
-class _Last:
-    """The texts of the trial that was last asked for in this process: two at once would take twice the memory."""
+class TrialTexts:
+    """The texts of one trial, which all of its cells share. Those of the trial before are given up: two at once would
+    take twice the memory."""
 
     def __init__(self) -> None:
-        self.key: tuple[Any, ...] = ()
-        self.task: Task | None = None
-        self.most = self.longest = 0  # the most texts and tokens so far: the next trial is read with as many at once
+        self._key: tuple[Any, ...] = ()
+        self._task: Task | None = None
+        # The most texts and tokens that cells asked for so far: the next trial is read with as many at once.
+        self._most = self._longest = 0
 
-
-_last = _Last()
-
-
-def _task(cell: FlipCell) -> Task:
-    key = (cell.seed, "generalize", cell.trial)
-    if cell.encoder == SYNTHETIC:
-        return GaussianTask(key)
-    assert cell.data is not None
-    source = (cell.data, cell.at_least, cell.encoder, cell.layer, cell.shorter_than, cell.padding, *key)
-    longest = cell.at_least or cell.n  # padded texts are all alike: as many of their tokens as cells ask for
-    if _last.key != source or _last.task is None or cell.train_size > _last.most or longest > _last.longest:
-        _last.task = None
-        similar = _last.key[:-1] == source[:-1]
-        _last.most = max(cell.train_size, _last.most if similar else 0)
-        _last.longest = max(longest, _last.longest if similar else 0)
-        options = (cell.encoder, cell.layer, cell.shorter_than, cell.padding)
-        _last.task = RealTask.load(cell.data, _last.most, _last.longest, stream(*key), *options)
-        _last.key = source
-    return _last.task
+    def task(self, cell: FlipCell) -> Task:
+        """Return the texts of a cell's trial; they are read if they are others than the last ones, or too few."""
+        key = (cell.seed, "generalize", cell.trial)
+        if cell.encoder == SYNTHETIC:
+            return GaussianTask(key)
+        assert cell.data is not None
+        source = (cell.data, cell.at_least, cell.encoder, cell.layer, cell.shorter_than, cell.padding, *key)
+        longest = cell.at_least or cell.n  # padded texts are all alike: as many of their tokens as cells ask for
+        enough = cell.train_size <= self._most and longest <= self._longest
+        if self._key != source or self._task is None or not enough:
+            self._task = None
+            similar = self._key[:-1] == source[:-1]
+            self._most = max(cell.train_size, self._most if similar else 0)
+            self._longest = max(longest, self._longest if similar else 0)
+            options = (cell.encoder, cell.layer, cell.shorter_than, cell.padding)
+            self._task = RealTask.load(cell.data, self._most, self._longest, stream(*key), *options)
+            self._key = source
+        return self._task

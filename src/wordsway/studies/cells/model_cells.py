@@ -1,5 +1,6 @@
 """The cells of Figures 1, 3c and 3d: what a pre-trained model does when one word changes or moves."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,14 @@ from wordsway.models.loading.load import open_model
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.search.ascent import check_budget
 from wordsway.studies.cells.base import GB, WITH_MODEL, Cell, Outcome
+from wordsway.studies.cells.grid_hooks import OfModel
+from wordsway.studies.panels.model_panels import ANSWERS, ATTENTION, LAYERS
 from wordsway.support.errors import InputError
 from wordsway.tokens import check_size
 
 
 @dataclass(frozen=True)
-class LayersCell(Cell):
+class LayersCell(OfModel):
     """Relative change of every layer's output when the word at token `token` of a text moves, `radius` of its own norms
     far: searched, attention-attracting, and noise. One row a layer."""
 
@@ -24,6 +27,7 @@ class LayersCell(Cell):
     names = ("word",)
     within = ("layer",)
     first = "attracting"
+    picture = LAYERS
 
     text: str
     token: int
@@ -58,22 +62,20 @@ class LayersCell(Cell):
     def seconds(self) -> float:
         return 60.0 if self.model == "minilm" else 400.0
 
-    def models(self) -> tuple[str, ...]:
-        return (self.model,)
-
     @property
     def label(self) -> str:
         return f"layers of {Path(self.model).name}, token {self.token}"
 
 
 @dataclass(frozen=True)
-class AttentionCell(Cell):
+class AttentionCell(OfModel):
     """Attention weights of one layer, of one head or (0) their mean, before and after: for two texts (`against`), or
     for one whose word at token `token` moves so that it draws attention. The maps are kept as arrays."""
 
     numbers = ("mass_before", "mass_after", "largest_change")
     names = ("before_tokens", "after_tokens", "word")
     first = "largest_change"
+    picture = ATTENTION
 
     text: str
     against: str | None = None
@@ -127,9 +129,6 @@ class AttentionCell(Cell):
     def seconds(self) -> float:
         return 10.0
 
-    def models(self) -> tuple[str, ...]:
-        return (self.model,)
-
     @property
     def label(self) -> str:
         return f"attention of {Path(self.model).name}, layer {self.layer}"
@@ -142,6 +141,7 @@ class PromptsCell(Cell):
     numbers = ("differs", "kl")
     names = ("answer_before", "answer_after")
     first = "kl"
+    picture = ANSWERS
 
     model: str
     before: str
@@ -169,6 +169,12 @@ class PromptsCell(Cell):
 
     def models(self) -> tuple[str, ...]:
         return (self.model,)
+
+    @classmethod
+    def adapt(cls, values: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Take the chat model that a command names, with which the panel can be run; encoders do not chat."""
+        changes = super().adapt(values, asked)
+        return changes | ({"model": asked["chat_model"], "skip": None} if "chat_model" in asked else {})
 
     @property
     def label(self) -> str:

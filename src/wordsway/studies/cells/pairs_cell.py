@@ -14,8 +14,9 @@ from wordsway.learning.pairwise import Told, compare_features, relative_change, 
 from wordsway.learning.readout import Readout
 from wordsway.maps.named import base_name, check_name, named_map
 from wordsway.models.encoding.encode import encode
-from wordsway.studies.cells.base import WITH_MODEL, Cell, Outcome
-from wordsway.studies.cells.sensitivity_cell import SYNTHETIC
+from wordsway.studies.cells.base import WITH_MODEL, Outcome
+from wordsway.studies.cells.grid_hooks import SYNTHETIC, OfEncoder, OfMap, OfTexts
+from wordsway.studies.panels.pairs_panel import PICTURE
 from wordsway.support.errors import InputError, TextWarning
 from wordsway.support.memory import require
 from wordsway.support.seeds import Key, generator, stream
@@ -28,7 +29,7 @@ _SIDES = ("both", "one")
 
 
 @dataclass(frozen=True)
-class PairsCell(Cell):
+class PairsCell(OfMap, OfTexts, OfEncoder):
     """A minimum-norm readout of `map`, trained on `pairs` pairs and asked about `test_pairs` others.
 
     The data "generated" are minimal pairs of `datasets`: texts of exactly n tokens that differ in one, whose deciding
@@ -45,6 +46,7 @@ class PairsCell(Cell):
     names = ("words", "sides")
     within = ("words", "sides")
     first = "accuracy"
+    picture = PICTURE
 
     map: str
     n: int
@@ -119,8 +121,8 @@ class PairsCell(Cell):
         """Texts in all."""
         return 2 * self.pairs + (6 if self.data == GENERATED else 2) * self.test_pairs
 
-    def models(self) -> tuple[str, ...]:
-        return (self.encoder,)
+    def texts(self) -> tuple[str, ...]:
+        return () if self.data == GENERATED else super().texts()
 
     @property
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""Cells by name, and their keys: the same recipe, code and encoder give the same key, anything else another one."""
+"""Recipes of cells, and their keys: the same recipe, code and encoder give the same key, anything else another one."""
 
 import hashlib
 import json
@@ -7,42 +7,24 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from wordsway.datasets.labelled_texts import check_source
-from wordsway.datasets.minimal_pairs import GENERATED
 from wordsway.maps.named import is_own, revision_of_map
 from wordsway.models.loading import sentiment
 from wordsway.models.loading.locate import locate
 from wordsway.studies.cells.base import Cell
-from wordsway.studies.cells.flip_cell import FlipCell
-from wordsway.studies.cells.model_cells import AttentionCell, LayersCell, PromptsCell
-from wordsway.studies.cells.pairs_cell import PairsCell
-from wordsway.studies.cells.sensitivity_cell import SensitivityCell
-from wordsway.studies.cells.states_cell import StatesCell
-from wordsway.studies.cells.training_cell import TrainingCell
+from wordsway.studies.cells.kinds import kind_of, name_of, own_revision
 
 # Raised whenever a change of the code changes what a cell gives, so that old results are not taken for new ones.
 RESULT_VERSION = 1
 
-KINDS: dict[str, type[Cell]] = {
-    "sensitivity": SensitivityCell,
-    "flips": FlipCell,
-    "layers": LayersCell,
-    "attention": AttentionCell,
-    "prompts": PromptsCell,
-    "states": StatesCell,
-    "training": TrainingCell,
-    "pairs": PairsCell,
-}
-
 
 def recipe_of(cell: Cell) -> dict[str, Any]:
-    """All that a cell is, as JSON values."""
-    name = next(name for name, kind in KINDS.items() if kind is type(cell))
-    return {"measure": name, **cell.recipe()}
+    """Write a cell down as JSON values."""
+    return {"measure": name_of(cell), **cell.recipe()}
 
 
 def cell_of(recipe: dict[str, Any]) -> Cell:
-    """The cell of a recipe."""
-    kind = KINDS[recipe["measure"]]
+    """Make the cell of a recipe."""
+    kind = kind_of(recipe["measure"])
     hints = get_type_hints(kind)
     values: dict[str, Any] = {name: value for name, value in recipe.items() if name != "measure"}
     values = {k: tuple(v) if get_origin(hints[k]) is tuple else v for k, v in values.items()}
@@ -50,24 +32,22 @@ def cell_of(recipe: dict[str, Any]) -> Cell:
 
 
 def key_of(recipe: dict[str, Any], revision: str = "", version: int = RESULT_VERSION) -> str:
-    """A hash of a recipe (whatever the order of its keys), the version of results, and the revision of what it uses."""
+    """Hash a recipe (whatever the order of its keys), the version of results, and the revision of what it uses."""
     text = json.dumps([version, revision, recipe], sort_keys=True, ensure_ascii=True, allow_nan=False)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def revision_of(cell: Cell) -> str:
-    """Of the encoders, models and files that a cell's result depends on."""
+    """Name the revisions of the encoders, models, own code and files that a cell's result depends on."""
     parts = [f"{name}@{_model_revision(name)}" for name in cell.models()]
-    phi = getattr(cell, "map", None)
-    if isinstance(phi, str) and is_own(phi):
-        parts.append(revision_of_map(phi))
-    data = getattr(cell, "data", None)
-    if isinstance(data, str) and data != GENERATED:
-        check_source(data)
-        path = Path(data).expanduser()
+    parts += [revision_of_map(name) for name in cell.maps() if is_own(name)]
+    for source in cell.texts():
+        check_source(source)
+        path = Path(source).expanduser()
         if path.is_file():
-            parts.append(f"{data}@{_file_revision(path, path.stat().st_mtime_ns)}")
-    return " ".join(parts)
+            parts.append(f"{source}@{_file_revision(path, path.stat().st_mtime_ns)}")
+    code = own_revision(cell)
+    return " ".join([*parts, code] if code else parts)
 
 
 @lru_cache(maxsize=16)
@@ -103,7 +83,7 @@ def _allows(hint: Any, value: Any) -> bool:
 
 
 def wants(kind: type[Cell], name: str) -> str:
-    """What a field takes, for an error message."""
+    """Describe what a field takes, for an error message."""
     words = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
     hint = get_type_hints(kind)[name]
     if get_origin(hint) is tuple:

@@ -143,7 +143,7 @@ def prepared(tokenizer: Any, texts: list[str]) -> dict[str, Any]:
 
 
 def scores(model: Any, data: LabelledTexts, tokenizer: Any, texts: Sequence[int], size: int = 40) -> dict[int, float]:
-    """How much more a classifier believes in +1 than in -1, for each of some texts, without dropout."""
+    """Compute how much more a classifier believes in +1 than in -1, for each of some texts, without dropout."""
     model.eval()
     found: dict[int, float] = {}
     ordered = sorted(texts, key=lambda k: len(data.texts[k]))

@@ -18,7 +18,9 @@ from wordsway.models.moving.layer_changes import evaluations_of, layer_changes
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.models.running.model import Transformer
 from wordsway.search.ascent import check_budget
-from wordsway.studies.cells.base import WITH_MODEL, Cell, Outcome
+from wordsway.studies.cells.base import WITH_MODEL, Outcome
+from wordsway.studies.cells.grid_hooks import OfModel, OfTexts, OneTextForAllLengths
+from wordsway.studies.panels.states_panel import PICTURE
 from wordsway.support.errors import InputError, TextWarning
 from wordsway.support.seeds import generator
 from wordsway.tokens import Tokens, check_size
@@ -52,7 +54,7 @@ _FUNCTION = frozenset(
 
 
 @dataclass(frozen=True)
-class StatesCell(Cell):
+class StatesCell(OfModel, OfTexts, OneTextForAllLengths):
     """Relative change of every hidden state of `model` when one word of the first n tokens of a text (special ones
     included, with a closing one where the model has it) moves, `radius` of its own norms far at most: searched,
     attention-attracting, and noise. One row a layer.
@@ -69,6 +71,7 @@ class StatesCell(Cell):
     names = ("base", "weights", "word", "word_kind")
     within = ("layer",)
     first = "searched"
+    picture = PICTURE
 
     n: int
     model: str = "minilm"

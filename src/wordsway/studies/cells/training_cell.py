@@ -9,8 +9,10 @@ import torch
 
 from wordsway.learning.penalty import OUTPUTS
 from wordsway.learning.probe import probe_sensitivity
-from wordsway.studies.cells.base import GB, PROCESS, Cell, Outcome
+from wordsway.studies.cells.base import GB, PROCESS, Outcome
+from wordsway.studies.cells.grid_hooks import OfTexts
 from wordsway.studies.cells.small_models import Course, Split, corpus, new_classifier, scores
+from wordsway.studies.panels.training_panel import PICTURE
 from wordsway.support.errors import InputError
 from wordsway.support.seeds import Key, stream
 from wordsway.tokens import check_size
@@ -20,7 +22,7 @@ _SMOOTH = 20  # steps that a shown loss is the mean of
 
 
 @dataclass(frozen=True)
-class TrainingCell(Cell):
+class TrainingCell(OfTexts):
     """A classifier of BERT's architecture, trained from nothing on `train_pairs` minimal pairs and `train_reviews`
     other texts of `data`. `regime` says what `strength` is: the weight of a penalty or a bonus on word sensitivity in
     the loss, or the relative size of noise on the embeddings; "plain" has none.
@@ -37,6 +39,7 @@ class TrainingCell(Cell):
     names = ("phase",)
     within = ("step",)
     first = "word_sensitivity"
+    picture = PICTURE
 
     regime: str = "plain"
     strength: float = 0.0
@@ -128,9 +131,6 @@ class TrainingCell(Cell):
             + 2.5e-4 * runs * self.steps * self.d * self.layers
             + 0.2 * self.probes * (1 + self.steps / self.eval_every)
         )
-
-    def models(self) -> tuple[str, ...]:
-        return ()
 
     @property
     def label(self) -> str:

@@ -1,5 +1,3 @@
-"""Figures of studies: `draw` puts every panel in its place, and each kind of cell has a panel module that draws it.
+"""Whole figures: `draw` puts every panel of a study in its place, each drawn as its kind of cell says (`panels`).
 `grid_figures` draws the results of `curve` and `generalize`.
-
-A new kind of panel is a module with a `PICTURE` and a line in `draw.PICTURES`.
 """

@@ -1,87 +1,84 @@
-"""A study's results as one figure: every panel in its place, drawn by what it measures."""
+"""A study's results as one figure: every panel in its place, drawn as its kind of cell says."""
 
 import os
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.studies.cells.sensitivity_cell import SYNTHETIC
-from wordsway.studies.figures import (
-    curve_panel,
-    flip_panel,
-    model_panels,
-    pairs_panel,
-    states_panel,
-    training_panel,
-)
-from wordsway.studies.figures.flip_panel import draw_flips
-from wordsway.studies.figures.scene import Arrays, Frame, Picture, Scene
+from wordsway.studies.cells.grid_hooks import SYNTHETIC
+from wordsway.studies.panels.scene import Arrays, Scene
 from wordsway.studies.run.tables import Table
 from wordsway.studies.study import Panel, Study
 from wordsway.support.plotting import GREY, plain
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["draw_flips", "draw_panel", "draw_study", "save_figure"]
-
-PICTURES: dict[str, Picture] = {
-    "sensitivity": curve_panel.PICTURE,
-    "flips": flip_panel.PICTURE,
-    "layers": model_panels.LAYERS,
-    "attention": model_panels.ATTENTION,
-    "prompts": model_panels.ANSWERS,
-    "states": states_panel.PICTURE,
-    "training": training_panel.PICTURE,
-    "pairs": pairs_panel.PICTURE,
-}
+    from matplotlib.artist import Artist
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.transforms import BboxBase
 
 
-def draw_study(study: Study, table: Table, arrays: Arrays) -> "Figure":
-    """The figure of a study. A panel without results says so in its place."""
+@dataclass(frozen=True)
+class StudyFigure:
+    """A study's figure with the place of each panel in it."""
+
+    figure: "Figure"
+    places: dict[str, "SubFigure"]
+    around: "tuple[Artist, ...]"  # texts that belong to no panel
+
+    @contextmanager
+    def only(self, panel: str) -> "Iterator[BboxBase]":
+        """Hide everything but one panel; yields where it is, in inches. So a panel is drawn once, for the figure and
+        for wherever it is shown alone."""
+        self.figure.draw_without_rendering()  # gives everything its place,
+        self.figure.set_layout_engine("none")  # which it keeps while others are hidden
+        hidden = [*self.around, *(place for name, place in self.places.items() if name != panel)]
+        for artist in hidden:
+            artist.set_visible(False)
+        try:
+            yield self.places[panel].bbox.transformed(self.figure.dpi_scale_trans.inverted())
+        finally:
+            for artist in hidden:
+                artist.set_visible(True)
+
+
+def draw_study(study: Study, table: Table, arrays: Arrays) -> StudyFigure:
+    """Draw the figure of a study. A panel without results says so in its place."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     panels = {panel.id: panel for panel in study.panels}
-    widths = [sum(PICTURES[panels[each].measure].width(panels[each]) for each in row) for row in study.layout]
-    heights = [max(PICTURES[panels[each].measure].height(panels[each]) for each in row) for row in study.layout]
-    figure = Figure(figsize=(max(widths), sum(heights) + 0.5), layout="constrained")
+    sizes = {name: _size(panel) for name, panel in panels.items()}
+    heights = [max(sizes[each][1] for each in row) for row in study.layout]
+    width = max(sum(sizes[each][0] for each in row) for row in study.layout)
+    figure = Figure(figsize=(width, sum(heights) + 0.5), layout="constrained")
     FigureCanvasAgg(figure)
-    figure.suptitle(plain(study.title or study.name), x=0.01, ha="left", fontweight="bold", fontsize=12)
-    figure.supxlabel(plain(_settings(study)), x=0.995, ha="right", fontsize=7.5, color=GREY)
+    title = figure.suptitle(plain(study.title or study.name), x=0.01, ha="left", fontweight="bold", fontsize=12)
+    below = figure.supxlabel(plain(_settings(study)), x=0.995, ha="right", fontsize=7.5, color=GREY)
     bands: Any = figure.subfigures(len(study.layout), 1, squeeze=False, height_ratios=heights)[:, 0]
-    frame = Frame.of(table.of(study.name))
+    places: dict[str, SubFigure] = {}
     for band, row in zip(bands, study.layout, strict=True):
-        places: Any = band.subfigures(
-            1,
-            len(row),
-            squeeze=False,
-            width_ratios=[PICTURES[panels[each].measure].width(panels[each]) for each in row],
-        )
-        for place, each in zip(places[0], row, strict=True):
-            panel = panels[each]
-            title = plain(panel.title or panel.id)
-            _draw_panel(Scene(place, panel, title, table.of(study.name, each), arrays, frame))
-    return figure
+        parts: Any = band.subfigures(1, len(row), squeeze=False, width_ratios=[sizes[each][0] for each in row])
+        places |= dict(zip(row, parts[0], strict=True))
+    all_rows = table.of(study.name)
+    for name, place in places.items():
+        panel = panels[name]
+        heading = plain(panel.title or panel.id)
+        mine = [row for row in all_rows if row["panel"] == name]
+        _draw_panel(panel, Scene(place, panel.grid(), heading, mine, all_rows, arrays))
+    return StudyFigure(figure, places, (title, below))
 
 
-def draw_panel(study: Study, panel: Panel, table: Table, arrays: Arrays) -> "Figure":
-    """One panel of a study as a figure of its own."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    kind = PICTURES[panel.measure]
-    figure = Figure(figsize=(kind.width(panel), kind.height(panel)), layout="constrained")
-    FigureCanvasAgg(figure)
-    place: Any = figure.subfigures(1, 1)
-    title = plain(panel.title or panel.id)
-    frame = Frame.of(table.of(study.name))
-    _draw_panel(Scene(place, panel, title, table.of(study.name, panel.id), arrays, frame))
-    return figure
+def _size(panel: Panel) -> tuple[float, float]:
+    """Return the width and height of a panel, in inches."""
+    picture, grid = panel.kind.drawn_as(), panel.grid()
+    return picture.width(grid), picture.height(grid)
 
 
 def _settings(study: Study) -> str:
-    """With what the panels that were run were made, in a line: models, data, padding, trials."""
+    """Describe in a line how the panels that were run were made: models, data, padding, trials."""
     parts = []
     panels = [panel for panel in study.panels if panel.skip is None]
     for names in (("encoder", "model"), ("data",), ("padding",)):
@@ -95,22 +92,17 @@ def _settings(study: Study) -> str:
         parts.append(f"{next(iter(trials.values()))} trials")
     elif trials:
         parts.append("trials: " + ", ".join(f"{name} {count}" for name, count in trials.items()))
-    if trials and any(panel.values.get("sensitivity") for panel in panels):
-        parts.append("crosses: 95% intervals")
-    if trials and any(panel.measure == "sensitivity" for panel in panels):
-        parts.append("bands: one standard deviation")
-    if trials and any(panel.measure == "pairs" for panel in panels):
-        parts.append("bars: 95% intervals over trials")
-    return "; ".join(parts)
+    notes = dict.fromkeys(panel.kind.drawn_as().note(panel.grid()) for panel in panels) if trials else {}
+    return "; ".join([*parts, *(note for note in notes if note)])
 
 
-def _draw_panel(scene: Scene) -> None:
+def _draw_panel(panel: Panel, scene: Scene) -> None:
     if scene.rows:
-        PICTURES[scene.panel.measure].draw(scene)
+        panel.kind.drawn_as().draw(scene)
         return
     axes = scene.place.subplots()
     axes.axis("off")
-    why = scene.panel.skip or "nothing was measured"
+    why = panel.skip or "nothing was measured"
     axes.text(0.5, 0.5, plain(textwrap.fill(f"not run: {why}", 40)), ha="center", va="center", color=GREY)
     axes.set_title(scene.title, loc="left", fontsize=10)
 

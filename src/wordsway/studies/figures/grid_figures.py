@@ -4,8 +4,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from wordsway.studies.curve import Curve, Fit, Point
-from wordsway.studies.figures.flip_panel import draw_flips
 from wordsway.studies.generalize import Flips
+from wordsway.studies.panels.flip_panel import draw_flips
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

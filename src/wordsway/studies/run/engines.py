@@ -1,4 +1,4 @@
-"""Where cells run: in this process, in processes of this machine, or on a Dask cluster.
+"""Engines, which run cells: in this process, in processes of this machine, or on a Dask cluster.
 
 An engine takes jobs and yields (job, report) as they finish, in any order. Closing it stops what is running. All give
 the same reports, since a cell draws its own randomness and runs on one thread.
@@ -48,7 +48,7 @@ class Engine(ABC):
 
 
 def make_engine(name: str, workers: int | None = None, scheduler: str | None = None) -> Engine:
-    """An engine by its name; `scheduler` is the address of a Dask scheduler that is running."""
+    """Make an engine by its name; `scheduler` is the address of a Dask scheduler that is running."""
     if name not in ENGINES:
         raise InputError(f"engine={name!r} is not known; use one of: {', '.join(ENGINES)}")
     if scheduler is not None and name != "dask":

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from wordsway.maps.named import check_allowed, is_own
 from wordsway.studies.run.engines import Engine, make_engine
-from wordsway.studies.run.store import Store
+from wordsway.studies.run.store import Result, Store
 from wordsway.studies.run.tables import Table, read_table
 from wordsway.studies.run.worker import Report
 from wordsway.studies.study import Job, Study
@@ -19,7 +19,7 @@ from wordsway.support.errors import InputError
 
 @runtime_checkable
 class Watcher(Protocol):
-    """Who wants to hear how a run goes on."""
+    """Callbacks of a run."""
 
     def begin(self, plan: "Plan", engine: Engine) -> None: ...
 
@@ -29,7 +29,7 @@ class Watcher(Protocol):
 
 
 class Silent:
-    """Nobody."""
+    """Callbacks that do nothing."""
 
     def begin(self, plan: "Plan", engine: Engine) -> None:
         pass
@@ -64,7 +64,7 @@ class Strict(Silent):
 
 @dataclass
 class Plan:
-    """The distinct cells of some studies, and what is known of them."""
+    """The distinct cells of some studies, and how many of them are done."""
 
     jobs: list[Job]
     pending: list[Job]
@@ -75,17 +75,17 @@ class Plan:
 
     @cached_property
     def seconds(self) -> float:
-        """About how long the pending cells take on one thread."""
+        """Estimate how long the pending cells take on one thread."""
         return self.pace * sum(job.cell.seconds() for job in self.pending)
 
     @cached_property
     def memory(self) -> float:
-        """What the largest pending cell needs."""
+        """Estimate the bytes that the largest pending cell needs."""
         return max((job.cell.memory() for job in self.pending), default=0.0)
 
 
-def make_plan(store: Store, studies: Sequence[Study], retry_failed: bool = False) -> Plan:
-    """What is there and what is to be done: cells that several panels share are done once."""
+def make_plan(results: Mapping[str, Result], studies: Sequence[Study], retry_failed: bool = False) -> Plan:
+    """Plan what is to be done beside the results that are there: cells that several panels share are done once."""
     jobs: dict[str, Job] = {}
     counts: dict[str, int] = {}
     for study in studies:
@@ -94,7 +94,6 @@ def make_plan(store: Store, studies: Sequence[Study], retry_failed: bool = False
         # The first trial of all panels before the second of any: they share its texts, and a whole picture is early.
         for job in sorted(found, key=lambda job: job.cell.trial):
             jobs.setdefault(job.key, job)
-    results = store.results()
     pending = [job for job in jobs.values() if job.key not in results or (retry_failed and not results[job.key].done)]
     done = sum(key in results and results[key].done for key in jobs)
     failed = len(jobs) - done - sum(job.key not in results for job in jobs.values())
@@ -135,8 +134,8 @@ def run(
 
 def work(store: Store, studies: Sequence[Study], engine: Engine, retry_failed: bool, watcher: Watcher) -> None:
     """Carry out what is pending and keep it."""
-    plan = make_plan(store, studies, retry_failed)
-    for name in dict.fromkeys(getattr(job.cell, "map", "") for job in plan.pending):
+    plan = make_plan(store.results(), studies, retry_failed)
+    for name in dict.fromkeys(name for job in plan.pending for name in job.cell.maps()):
         if is_own(name):
             check_allowed(name)  # now, not in every cell
     watcher.begin(plan, engine)

@@ -1,4 +1,4 @@
-"""Where a run lives: a folder with one SQLite file, to which results are only ever added, and arrays beside it.
+"""The store of a run: a folder with one SQLite file, to which results are only ever added, and arrays beside it.
 
 A result is found by its cell's key. Writing one is a single transaction, after its arrays are in place, so a run that
 is killed at any moment has every result whole or not at all. One driver writes at a time; readers need not wait.
@@ -118,8 +118,8 @@ class Store:
         return False
 
     def add_plans(self, studies: Sequence[Study]) -> None:
-        """What this run is to measure. A study takes the place of an earlier one of its name; results stay."""
-        known = {study.name: study.to_dict() for study in self.studies()}
+        """Note what this run is to measure. A study takes the place of an earlier one of its name; results stay."""
+        known = self._plans()
         new = [study for study in studies if known.get(study.name) != json.loads(json.dumps(study.to_dict()))]
         with _explained(self.folder), self._db:
             self._db.executemany(
@@ -141,11 +141,12 @@ class Store:
         return None if found is None else found[0]
 
     def studies(self) -> list[Study]:
-        """The plan: the last one of every study, in the order in which they first came."""
-        found: dict[str, Study] = {}
-        for name, plan in self._db.execute("SELECT study, plan FROM plans ORDER BY id"):
-            found[name] = Study.from_dict(json.loads(plan))
-        return list(found.values())
+        """Read the plan: the last one of every study, in the order in which they first came."""
+        return [Study.from_dict(plan) for plan in self._plans().values()]
+
+    def _plans(self) -> dict[str, Any]:
+        """Read the last plan of every study, as JSON values."""
+        return {name: json.loads(plan) for name, plan in self._db.execute("SELECT study, plan FROM plans ORDER BY id")}
 
     def add(self, job: Job, report: Report) -> None:
         """Keep what became of a cell."""
@@ -201,11 +202,12 @@ class Store:
             )
         return found
 
-    def arrays(self, name: str) -> dict[str, Any]:
-        """The arrays of a result, by the file name in its row."""
-        from safetensors.torch import load_file
 
-        return load_file(self.folder / name)
+def load_arrays(folder: Path, name: str) -> dict[str, Any]:
+    """Read the arrays of a result in a run's folder, by the file name in its row."""
+    from safetensors.torch import load_file
+
+    return load_file(folder / name)
 
 
 def has_run(folder: Path) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wordsway.studies.run.store import PROVENANCE, Store
+from wordsway.studies.run.store import PROVENANCE, Result, Store
 from wordsway.studies.study import Study
 from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
@@ -100,21 +100,32 @@ def _column(values: Sequence[Any]) -> Any:
 
 
 def read_table(store: Store, studies: Sequence[Study] | None = None) -> Table:
-    """The table of some studies of a run (all unless given), as far as it is measured."""
+    """Read the table of some studies of a run (all unless given), as far as it is measured."""
     results = store.results()
+    return joined_tables([table_of(study, results) for study in (store.studies() if studies is None else studies)])
+
+
+def table_of(study: Study, results: Mapping[str, Result]) -> Table:
+    """Make the table of a study of what was measured, by key."""
     rows: list[dict[str, Any]] = []
     failed: dict[str, str] = {}
     missing = 0
-    for study in store.studies() if studies is None else studies:
-        for panel, job in study.jobs():
-            found = results.get(job.key)
-            if found is None:
-                missing += 1
-            elif not found.done:
-                failed[f"{study.name} {panel}: {job.cell.label}"] = found.error or ""
-            else:
-                provenance = {name: found.provenance[name] for name in PROVENANCE}
-                for number, row in enumerate(found.rows):
-                    own = {"study": study.name, "panel": panel, **found.recipe, "part": number}
-                    rows.append({**own, **row, **provenance})
+    for panel, job in study.jobs():
+        result = results.get(job.key)
+        if result is None:
+            missing += 1
+        elif not result.done:
+            failed[f"{study.name} {panel}: {job.cell.label}"] = result.error or ""
+        else:
+            provenance = {name: result.provenance[name] for name in PROVENANCE}
+            for number, row in enumerate(result.rows):
+                own = {"study": study.name, "panel": panel, **result.recipe, "part": number}
+                rows.append({**own, **row, **provenance})
     return Table(tuple(rows), failed, missing)
+
+
+def joined_tables(tables: Sequence[Table]) -> Table:
+    """Put the tables of several studies below one another."""
+    rows = tuple(row for table in tables for row in table.rows)
+    failed = {label: error for table in tables for label, error in table.failed.items()}
+    return Table(rows, failed, sum(table.missing for table in tables))

@@ -12,15 +12,17 @@ from typing import Any
 import torch
 
 from wordsway import __version__
-from wordsway.studies.cells.base import Outcome
+from wordsway.studies.cells.base import Outcome, Shelf
 from wordsway.studies.cells.recipes import RESULT_VERSION, cell_of, revision_of
 from wordsway.support.errors import InputError, TextWarning, one_line
 from wordsway.support.provenance import machine, peak_bytes, reset_peak, versions
 
+_shelf = Shelf()  # of this process: every worker is one
+
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a cell, with where and how it ran. `error` is None where it was measured."""
+    """Outcome or error of a cell, with where and how it ran. `error` is None where it was measured."""
 
     outcome: Outcome | None
     error: str | None
@@ -43,7 +45,7 @@ def execute(recipe: dict[str, Any], revision: str, result_version: int) -> Repor
             _check_same(recipe, revision, result_version)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TextWarning)  # what is cropped is in the recipe
-                outcome = cell_of(recipe).measure()
+                outcome = cell_of(recipe).measure_with(_shelf)
         except Exception as problem:
             kind = "" if isinstance(problem, InputError) else f"{type(problem).__name__}: "
             error, trace = kind + one_line(problem), traceback.format_exc()

@@ -1,12 +1,11 @@
-"""Pairs: who tells the two sides apart, against the length of the context."""
+"""Pairs: how often the two sides are told apart, against the length of the context."""
 
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wordsway.studies.estimates import mean_interval
-from wordsway.studies.figures.scene import COLOURS, MARKERS, Picture, Row, Scene
-from wordsway.studies.study import Panel
+from wordsway.studies.panels.scene import COLOURS, MARKERS, PanelGrid, Picture, Row, Scene
 from wordsway.support.plotting import plain
 
 if TYPE_CHECKING:
@@ -31,13 +30,13 @@ def _draw(scene: Scene) -> None:
     grid: Any = scene.place.subplots(1, len(kinds) + compared, squeeze=False, sharey=True)[0]
     for axes, (sides, words) in zip(grid, kinds, strict=False):
         rows = [row for row in scene.rows if (row["sides"], row["words"]) == (sides, words)]
-        _curves(axes, scene.panel, rows, lambda row: row["accuracy"])
+        _curves(axes, scene.grid, rows, lambda row: row["accuracy"])
         _chance(axes, rows)
         axes.set_title(f"{scene.title}: {_KINDS[sides, words]}", loc="left", fontsize=9.5)
     grid[0].set_ylabel("pairwise accuracy")
     if compared:
         rows = [row for row in scene.rows if row["words"] == "seen" and row["sides"] == "both"]
-        _curves(grid[-1], scene.panel, rows, lambda row: row["auc"])
+        _curves(grid[-1], scene.grid, rows, lambda row: row["auc"])
         grid[-1].axhline(0.5, color=_CHANCE, linewidth=1.0, linestyle=(0, (4, 3)))
         grid[-1].set_ylabel("AUC of the cosine")
         grid[-1].set_title(f"{scene.title}: similarity", loc="left", fontsize=9.5)
@@ -45,9 +44,9 @@ def _draw(scene: Scene) -> None:
     scene.place.legend(handles, labels, loc="outside right center", frameon=False, fontsize=8.5)
 
 
-def _curves(axes: "Axes", panel: Panel, rows: Sequence[Row], value: Callable[[Row], float]) -> None:
+def _curves(axes: "Axes", grid: PanelGrid, rows: Sequence[Row], value: Callable[[Row], float]) -> None:
     """Means over trials with their 95% intervals, a line for each map (and whatever else varies)."""
-    series = [name for name in panel.axes() if name != "n"]
+    series = [name for name in grid.varied if name != "n"]
     groups: dict[tuple[Any, ...], dict[int, list[float]]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in series), {}).setdefault(row["n"], []).append(value(row))
@@ -94,13 +93,14 @@ def _chance(axes: "Axes", rows: Sequence[Row]) -> None:
     axes.axhline(0.5, color=_CHANCE, linewidth=1.0, linestyle=(0, (4, 3)), label="chance")
 
 
-def _width(panel: Panel) -> float:
-    return 1.5 + 3.3 * (4 if panel.values.get("data", "generated") == "generated" else 2)
+def _width(grid: PanelGrid) -> float:
+    return 1.5 + 3.3 * (4 if grid.values.get("data", "generated") == "generated" else 2)
 
 
 PICTURE = Picture(
     _draw,
     "Texts that differ in the one word that decides: how often a readout gets it right; 95% intervals over trials.",
     _width,
-    lambda panel: 3.4,
+    lambda grid: 3.4,
+    note=lambda grid: "bars: 95% intervals over trials",
 )

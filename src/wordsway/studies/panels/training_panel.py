@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wordsway.studies.estimates import mean_interval
-from wordsway.studies.figures.scene import COLOURS, Picture, Row, Scene
-from wordsway.studies.study import Panel
+from wordsway.studies.panels.scene import COLOURS, PanelGrid, Picture, Row, Scene
 from wordsway.support.plotting import GREY
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ _ACCURACIES = {  # column: label, colour, marker
 
 
 def _draw(scene: Scene) -> None:
-    pushed = len({row["regime"] for row in scene.rows}) > 1 or "strength" in scene.panel.axes()
+    pushed = len({row["regime"] for row in scene.rows}) > 1 or "strength" in scene.grid.varied
     (_draw_control if pushed else _draw_steps)(scene)
 
 
@@ -110,12 +109,12 @@ def _plain_frame(axes: "Axes") -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _width(panel: Panel) -> float:
-    regimes = panel.values.get("regime", "plain")
-    return 5.2 if isinstance(regimes, str) and "strength" not in panel.axes() else 7.6
+def _width(grid: PanelGrid) -> float:
+    regimes = grid.values.get("regime", "plain")
+    return 5.2 if isinstance(regimes, str) and "strength" not in grid.varied else 7.6
 
 
-_height: Callable[[Panel], float] = lambda panel: 4.6  # noqa: E731
+_height: Callable[[PanelGrid], float] = lambda grid: 4.6  # noqa: E731
 PICTURE = Picture(
     _draw,
     "Word sensitivity while models are trained, beside what they learn of the word that decides.",

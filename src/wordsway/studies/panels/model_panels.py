@@ -1,11 +1,11 @@
-"""What a pre-trained model does: its layers, its attention, its answers."""
+"""Panels about a pre-trained model: its layers, its attention, its answers."""
 
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wordsway.studies.estimates import mean_sd
-from wordsway.studies.figures.scene import Arrays, Picture, Row, clip
+from wordsway.studies.panels.scene import Arrays, Picture, Row, clip
 from wordsway.support.plotting import BLUE, GREY, ORANGE, heat, lines, plain
 
 if TYPE_CHECKING:
@@ -66,13 +66,13 @@ LAYERS = Picture(
     lambda scene: _draw_layers(scene.place.subplots(), scene.title, scene.rows),
     "Relative change of every layer's output for moves of one word, all of the same size: found by a search, along the "
     "direction that draws attention, and at random.",
-    lambda panel: 7.0,
+    lambda grid: 7.0,
 )
 ATTENTION = Picture(
     lambda scene: _draw_attention(scene.place, scene.title, scene.rows[0], scene.arrays),
     "Where each token (row) looks, before and after. A dark column is a token that draws attention from everywhere.",
-    lambda panel: 8.0,
-    lambda panel: 4.3,
+    lambda grid: 8.0,
+    lambda grid: 4.3,
 )
 ANSWERS = Picture(
     lambda scene: _draw_answers(scene.place, scene.title, scene.rows[0]),

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wordsway.studies.estimates import mean_interval
-from wordsway.studies.figures.scene import COLOURS, FAR, MARKERS, TOP, Frame, Picture, Row, Scene, short
-from wordsway.studies.study import Panel
+from wordsway.studies.panels.scene import COLOURS, MARKERS, PanelGrid, Picture, Row, Scene, short
 from wordsway.support.plotting import GREY, plain
 
 if TYPE_CHECKING:
@@ -14,10 +14,26 @@ if TYPE_CHECKING:
 
 _AIMS = {"align": "o", "error": "x", "penalized": "s"}
 _TRAININGS = {"finetune": "fine-tuned", "retrain": "re-trained"}
+TOP, FAR = 5.0, 3.0  # where the axes of Err and gamma end at the latest
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The end of the axis of gamma, and whether points lie beyond the frame: one for all panels of a figure."""
+
+    right: float = 2.1
+    beyond: bool = False
+
+    @staticmethod
+    def of(rows: Sequence[Row]) -> "Frame":
+        """Choose the frame of some rows; those of other kinds of cells have no gamma."""
+        points = [(row["gamma"], row["err"]) for row in rows if "gamma" in row and row.get("err") is not None]
+        right = min(FAR, max([2.1, *(1.05 * gamma for gamma, _ in points)]))
+        return Frame(right, any(gamma > FAR or err > TOP for gamma, err in points))
 
 
 def _draw(scene: Scene) -> None:
-    if scene.panel.values.get("sensitivity"):
+    if scene.grid.values.get("sensitivity"):
         _draw_knob(scene)
     else:
         _draw_scatter(scene)
@@ -72,17 +88,17 @@ def _style(name: str) -> tuple[str, str]:
 
 def _draw_scatter(scene: Scene) -> None:
     """Err against gamma: a row of axes for each training, a column for each map, d and n."""
-    place, panel = scene.place, scene.panel
+    place, asked = scene.place, scene.grid
     rows = [row for row in scene.rows if row["err"] is not None]
     trainings = list(dict.fromkeys(row["training"] for row in rows))
-    names = [name for name in ("map", "d", "depth") if name in panel.axes()]
+    names = [name for name in ("map", "d", "depth") if name in asked.varied]
     columns = list({tuple(row[name] for name in (*names, "n")): None for row in rows})
     grid: Any = place.subplots(len(trainings), len(columns), sharex=True, sharey=True, squeeze=False)
     wanted = [dict(zip((*names, "n"), column, strict=True)) for column in columns]
-    draw_flips(grid, rows, trainings, wanted, scene.frame)
+    draw_flips(grid, rows, trainings, wanted, Frame.of(scene.study_rows))
     for axes, column in zip(grid[0], wanted, strict=True):
         parts = [str(value) if name == "map" else f"{short(name)}={value}" for name, value in column.items()]
-        title = [panel.title] if panel.title else []
+        title = [asked.title] if asked.title else []
         axes.set_title(plain(", ".join([*title, *parts])), loc="left", fontsize=10, pad=14)
     handles, labels = grid[0][0].get_legend_handles_labels()
     place.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
@@ -150,10 +166,10 @@ def _scatter(axes: "Axes", points: Sequence[Row], colour: str, marker: str, labe
                           color=colour)  # fmt: skip
 
 
-def _columns(panel: Panel) -> int:
-    if panel.values.get("sensitivity"):
+def _columns(grid: PanelGrid) -> int:
+    if grid.values.get("sensitivity"):
         return 4
-    return math.prod(len(values) for name, values in panel.axes().items() if name in ("map", "d", "depth", "n"))
+    return math.prod(len(values) for name, values in grid.varied.items() if name in ("map", "d", "depth", "n"))
 
 
 SEE = (
@@ -164,6 +180,7 @@ SEE = (
 PICTURE = Picture(
     _draw,
     SEE,
-    lambda panel: 3.7 * _columns(panel),
-    lambda panel: 1.0 + 2.7 * (1.5 if panel.values.get("sensitivity") else len(panel.values.get("trainings", (1, 2)))),
+    lambda grid: 3.7 * _columns(grid),
+    lambda grid: 1.0 + 2.7 * (1.5 if grid.values.get("sensitivity") else len(grid.values.get("trainings", (1, 2)))),
+    note=lambda grid: "crosses: 95% intervals" if grid.values.get("sensitivity") else "",
 )

@@ -1,10 +1,8 @@
-"""What all pictures of studies share: colours, names, and what a kind of panel has to say about its picture."""
+"""Shared parts of all panels: colours, names, and the description of how a kind of cell is drawn."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from wordsway.studies.study import Panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
@@ -14,47 +12,46 @@ Arrays = Callable[[str], dict[str, Any]]  # a result's arrays, by the name in it
 # Okabe and Ito's colours, which stay apart for colour-blind readers; lines also have markers of their own.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = "os^vDP*"
-TOP, FAR = 5.0, 3.0  # where the axes of Err and gamma end at the latest
 
 
 @dataclass(frozen=True)
-class Frame:
-    """Where the axis of gamma ends, and whether points lie beyond the frame: the same for all panels of a figure."""
+class PanelGrid:
+    """The grid of a panel: its values by field, and the fields that have several of them (its axes)."""
 
-    right: float = 2.1
-    beyond: bool = False
-
-    @staticmethod
-    def of(rows: Sequence[Row]) -> "Frame":
-        points = [(row["gamma"], row["err"]) for row in rows if row.get("err") is not None]
-        right = min(FAR, max([2.1, *(1.05 * gamma for gamma, _ in points)]))
-        return Frame(right, any(gamma > FAR or err > TOP for gamma, err in points))
+    values: Mapping[str, Any]
+    varied: Mapping[str, list[Any]]
+    title: str = ""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A panel with its results, and where it is to be drawn."""
+    """A panel with its results, and where it is to be drawn. `study_rows` are the rows of all panels of its figure, for
+    scales that they share."""
 
     place: "SubFigure"
-    panel: Panel
+    grid: PanelGrid
     title: str
     rows: Sequence[Row]
+    study_rows: Sequence[Row]
     arrays: Arrays
-    frame: Frame
 
 
 @dataclass(frozen=True)
 class Picture:
-    """How a kind of panel is drawn, what to see in it, and how many inches it takes."""
+    """The way a kind of cell is drawn: the drawing, what to see in it (a caption of the report), its size
+    in inches, and a note for the figure's last line where there are several trials. `slope` is the column whose
+    exponent in n the report lists."""
 
     draw: Callable[[Scene], None]
-    see: str
-    width: Callable[[Panel], float] = lambda panel: 5.2
-    height: Callable[[Panel], float] = lambda panel: 3.9
+    see: str = ""
+    width: Callable[[PanelGrid], float] = lambda grid: 5.2
+    height: Callable[[PanelGrid], float] = lambda grid: 3.9
+    note: Callable[[PanelGrid], str] = lambda grid: ""
+    slope: str | None = None
 
 
 def short_maps(names: Sequence[str]) -> dict[str, str]:
-    """Maps' names without what all of them have in common."""
+    """Shorten maps' names: leave out what all of them have in common."""
     parts = {name: name.partition(":")[2].split(",") for name in names}
     shared = set.intersection(*(set(each) for each in parts.values())) if len(parts) > 1 else set()
     one_base = len({name.partition(":")[0] for name in names}) == 1 and len(parts) > 1
@@ -66,8 +63,10 @@ def short_maps(names: Sequence[str]) -> dict[str, str]:
 
 
 def short(name: str) -> str:
+    """Shorten the name of a field for a legend."""
     return {"depth": "L"}.get(name, name)
 
 
 def clip(text: str, length: int = 30) -> str:
+    """Cut a long text."""
     return text if len(text) <= length else text[: length - 3] + "..."

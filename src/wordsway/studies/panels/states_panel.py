@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.models.loading.reinit import split_name
 from wordsway.studies.estimates import Estimate, fit_exponent, mean_interval
-from wordsway.studies.figures.scene import COLOURS, MARKERS, Picture, Row, Scene
-from wordsway.studies.study import Panel
+from wordsway.studies.panels.scene import COLOURS, MARKERS, PanelGrid, Picture, Row, Scene
 from wordsway.support.plotting import GREY, plain
 
 if TYPE_CHECKING:
@@ -20,20 +19,20 @@ _LEFT, _RIGHT = -0.95, 0.45  # where the axis of exponents ends; an interval bey
 
 
 def _draw(scene: Scene) -> None:
-    varied = [name for name in scene.panel.axes() if name != "n"]
+    varied = [name for name in scene.grid.varied if name != "n"]
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in scene.rows:
         groups.setdefault(tuple(row[name] for name in varied), []).append(row)
-    names = [_label(scene.panel, dict(zip(varied, values, strict=True))) for values in groups]
-    if "n" in scene.panel.axes():
+    names = [_label(scene.grid, dict(zip(varied, values, strict=True))) for values in groups]
+    if "n" in scene.grid.varied:
         _draw_maps(scene, dict(zip(names, groups.values(), strict=True)))
     else:
         _draw_lines(scene, dict(zip(names, groups.values(), strict=True)))
 
 
-def _label(panel: Panel, values: Mapping[str, Any]) -> str:
+def _label(grid: PanelGrid, values: Mapping[str, Any]) -> str:
     """A group of rows by what is not the same for all; the model in any case where it is all there is."""
-    shown = values or {"model": panel.values.get("model", "minilm")}
+    shown = values or {"model": grid.values.get("model", "minilm")}
     return ", ".join(_model(value) if name == "model" else _plain(name, value) for name, value in shown.items())
 
 
@@ -158,18 +157,18 @@ def _draw_lines(scene: Scene, groups: Mapping[str, Sequence[Row]]) -> None:
     scene.place.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
 
 
-def _count(panel: Panel) -> int:
-    return math.prod(len(values) for name, values in panel.axes().items() if name != "n")
+def _count(grid: PanelGrid) -> int:
+    return math.prod(len(values) for name, values in grid.varied.items() if name != "n")
 
 
-def _width(panel: Panel) -> float:
-    lengths = len(panel.axes().get("n", ()))
-    return _count(panel) * (2.2 + 0.42 * lengths) + 0.3 if lengths else 5.4
+def _width(grid: PanelGrid) -> float:
+    lengths = len(grid.varied.get("n", ()))
+    return _count(grid) * (2.2 + 0.42 * lengths) + 0.3 if lengths else 5.4
 
 
 PICTURE = Picture(
     _draw,
     "Word sensitivity of the layers of an encoder, trained and with weights drawn anew.",
     _width,
-    lambda panel: 3.6,
+    lambda grid: 3.6,
 )

@@ -1,0 +1,173 @@
+"""One map on one text: the part that word sensitivity, random changes and a user's own measures have in common."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from wordsway.datasets.training_sets import PADDINGS, PUBLISHED_LENGTH
+from wordsway.maps.base import FeatureMap
+from wordsway.maps.named import base_name, check_name, named_map
+from wordsway.search.regions import Sphere
+from wordsway.studies.cells.base import PROCESS, WITH_MODEL
+from wordsway.studies.cells.grid_hooks import SYNTHETIC, OfEncoder, OfMap, OfTexts, OneTextForAllLengths
+from wordsway.studies.cells.passages import passage
+from wordsway.support.errors import InputError, ZeroError
+from wordsway.support.seeds import stream
+from wordsway.tokens import STRUCTURES, Tokens, check_correlation, check_size, check_tokens, synthetic_tokens
+
+_TextCell = TypeVar("_TextCell", bound="TextCell")
+_BATCH_BYTES = 2**28  # of random moves that are evaluated at once
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The text and the map of a cell, drawn by its seed and trial. `rows` is the text as (n, d), `text` the same with
+    its words where it is a real one, `token` the one that moves, by up to `radius`."""
+
+    text: Tokens | Tensor
+    phi: FeatureMap
+    token: int
+    radius: float
+
+    @property
+    def rows(self) -> Tensor:
+        return self.text.X if isinstance(self.text, Tokens) else self.text
+
+    @property
+    def d(self) -> int:
+        return self.rows.shape[1]
+
+    def random_changes(self, draws: int, seed: int) -> Float[Tensor, " draws"]:
+        """Relative changes of the features under random moves of the token, uniform on the sphere of its radius."""
+        view = self.phi.view(self.rows.double(), (self.token,), dtype=torch.float64)
+        if not view.base_norm > 0:
+            raise ZeroError("phi(X) is zero, so a change relative to it is not defined")
+        deltas = Sphere(self.radius, 1, self.d).sample(draws, seed, "random", self.token).double()
+        size = max(1, _BATCH_BYTES // view.bytes_per_evaluation)
+        with torch.no_grad():
+            squares = torch.cat([view.sq_norm(part) for part in deltas.split(size)])
+        return squares.sqrt() / view.base_norm
+
+
+@dataclass(frozen=True)
+class TextCell(OfMap, OfTexts, OfEncoder, OneTextForAllLengths):
+    """`map` on one text of n tokens and d coordinates (None: all that the encoder has; 384 of synthetic rows), of which
+    `token` moves by up to `radius` times sqrt(d).
+
+    The encoder "synthetic" gives independent Gaussian rows. Others embed texts of `data` that have `at_least` so many
+    tokens (n unless given), or with padding "published" those below 240 with padding up to 256; with `center`, without
+    their mean. Synthetic rows may be correlated (`synthetic_tokens` has the structures). The token is a position, or
+    "word" for the first one that is not special. Every trial has a text and weights of its own, and all kinds of cells
+    with these fields have the same ones.
+    """
+
+    map: str
+    n: int
+    d: int | None = None
+    depth: int | None = None
+    temperature: float = 1.0
+    radius: float = 1.0
+    encoder: str = SYNTHETIC
+    data: str | None = "imdb"
+    layer: int = 0
+    padding: str = "none"
+    at_least: int | None = None
+    center: bool = False
+    correlation: float = 0.0
+    structure: str = "mean"
+    token: int | str = 0
+
+    def __post_init__(self) -> None:
+        check_size(self.n, "n")
+        for name in ("d", "at_least"):
+            if getattr(self, name) is not None:
+                check_size(getattr(self, name), name)
+        for name in ("layer", "trial", "seed"):
+            check_size(getattr(self, name), name, least=0)
+        width = self.d or (384 if self.encoder == SYNTHETIC else None)
+        check_name(self.map, width, depth=self.depth, temperature=self.temperature)
+        if not 0 < self.radius < math.inf:
+            raise InputError(f"radius must be a positive number, in units of sqrt(d), got {self.radius!r}")
+        check_text_source(self.padding, self.layer, self.token, self.n)
+        check_correlation(self.correlation)
+        if self.structure not in STRUCTURES:
+            raise InputError(f"structure={self.structure!r} is not known; use one of: {', '.join(STRUCTURES)}")
+        if self.encoder != SYNTHETIC and self.correlation:
+            raise InputError("correlation is about synthetic rows; those of real texts are as they are")
+        if self.center and self.n < 2:
+            raise InputError("center takes the mean row away, which leaves nothing of a single token")
+        if self.at_least is not None and self.at_least < self.n:
+            raise InputError(f"at_least={self.at_least} is fewer than the n={self.n} tokens that are looked at")
+
+    def settle(self: _TextCell) -> _TextCell:
+        if self.encoder == SYNTHETIC:
+            token = 0 if self.token == "word" else self.token
+            cell = replace(self, d=self.d or 384, data=None, layer=0, padding="none", at_least=None, token=token)
+            return replace(cell, center=False, structure=self.structure if self.correlation else "mean")
+        least = None if self.padding == "published" else self.at_least or self.n
+        return replace(self, at_least=least, structure="mean")
+
+    def drawn(self) -> Drawn:
+        """Draw the text and the map's weights."""
+        text, token = self._text()
+        d = (text.X if isinstance(text, Tokens) else text).shape[1]
+        weights = stream(self.seed, "curve", d, self.n, self.trial, "weights")
+        phi = named_map(self.map, self.n, d, weights, depth=self.depth, temperature=self.temperature)
+        return Drawn(text, phi, token, self.radius * math.sqrt(d))
+
+    def _text(self) -> tuple[Tokens | Tensor, int]:
+        if self.encoder == SYNTHETIC:
+            d = self.d or 384
+            seed = stream(self.seed, "curve", d, self.n, self.trial, "text")
+            token: Any = 0 if self.token == "word" else self.token
+            return synthetic_tokens(self.n, d, seed, self.correlation, self.structure), token
+        assert self.data is not None
+        least = self.at_least or self.n
+        text = passage(self.data, self.encoder, self.layer, self.padding, least, self.seed, self.trial)[: self.n]
+        text = text if self.d is None else text.first_dims(self.d)
+        text = text.centered() if self.center else text
+        token = int((~text.special).nonzero()[0]) if self.token == "word" else self.token
+        return text, token
+
+    def memory(self) -> float:
+        return self.bytes_for(1)
+
+    def bytes_for(self, moved: int) -> float:
+        """Bytes that searching so many tokens together needs, which is more than anything else we do with a text."""
+        n, d = self.n, self.d or 768
+        base = PROCESS if self.encoder == SYNTHETIC else WITH_MODEL
+        layers = {"rf": 1, "drf": self.depth or 2}.get(base_name(self.map), 0)
+        if base_name(self.map) == "transformer":
+            return base + 8.0 * (self.depth or 1) * (24.0 * d * d + 60.0 * n * d + 20.0 * n * n)
+        text = 40.0 * n * d * 8 + 60.0 * n**2 * 8 + 30.0 * d**2 * 8
+        return base + 2500.0 * n * d * layers * moved + text * (1 + moved / 8)
+
+    @property
+    def label(self) -> str:
+        depth = f" depth {self.depth}" if self.depth else ""
+        more = f" rho={self.correlation:g}" if self.correlation else ""
+        return f"{self.map}{depth} d={self.d or 'all'} n={self.n}{more}{self._more()} trial {self.trial + 1}"
+
+    def _more(self) -> str:
+        """Add to the label of a kind."""
+        return ""
+
+
+def check_text_source(padding: str, layer: int, token: int | str, n: int) -> None:
+    """Check the fields that all cells with texts have."""
+    if padding not in PADDINGS:
+        raise InputError(f"padding={padding!r} is not known; use: {', '.join(PADDINGS)}")
+    if padding == "published" and n > PUBLISHED_LENGTH:
+        raise InputError(f"n={n} is more than the {PUBLISHED_LENGTH} tokens that texts are padded to as published")
+    if padding == "published" and layer:
+        raise InputError(f"padding as published is for the embedding layer's output, not for layer={layer}")
+    if isinstance(token, str):
+        if token != "word":
+            raise InputError(f'token={token!r} is not known; use a position, or "word" for the first one that is no '
+                             "special token")  # fmt: skip
+    else:
+        check_tokens([token], n)
