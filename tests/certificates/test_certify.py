@@ -13,7 +13,7 @@ from wordsway.certificates.certify import certify
 from wordsway.certificates.several_bound import _row_bounds
 from wordsway.maps.attention.attention_view import AttentionView
 from wordsway.maps.base import View
-from wordsway.search.ascent import maximize, suited
+from wordsway.search.ascent import maximize
 from wordsway.search.regions import Ball
 
 
@@ -86,7 +86,7 @@ def test_attention_bound_for_several_tokens_holds(
     assert certificate.upper is not None and certificate.failure == 0
     assert largest_seen(view, reach, rng) <= certificate.upper
     region = Ball(reach, len(view.tokens), d)
-    (found,) = maximize([view], phi.sq_norms([view]), region, seed, suited(view).scaled(200))
+    (found,) = maximize([view], phi.sq_norms([view]), region, seed, view.ascent().scaled(200))
     best = region.project(found.delta.double())
     assert float(view.change(best).norm()) / view.base_norm <= certificate.upper
 
@@ -115,7 +115,7 @@ def test_rows_of_several_tokens(score: str, reach: float, rng: torch.Generator) 
 def test_several_tokens_are_not_bounded_loosely(name: str, m: int, loosest: float) -> None:
     X, phi = ws.synthetic_tokens(30, 384, seed=30), ws.named_map(name, 30, 384, seed=1)
     view = phi.view(X, list(range(m)))
-    (found,) = maximize([view], phi.sq_norms([view]), Ball(math.sqrt(384), m, 384), 0, suited(view))
+    (found,) = maximize([view], phi.sq_norms([view]), Ball(math.sqrt(384), m, 384), 0, view.ascent())
     upper = certify(view, math.sqrt(384)).upper
     assert upper is not None and 1 <= upper / (math.sqrt(found.value) / view.base_norm) < loosest
 

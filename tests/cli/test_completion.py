@@ -93,13 +93,13 @@ def test_completion_loads_nothing_heavy() -> None:
 def test_the_names_are_those_of_the_library() -> None:
     from wordsway.learning.generalization import TRAININGS
     from wordsway.maps.activations import ACTIVATIONS
-    from wordsway.maps.named import NAMES
     from wordsway.models.loading import sentiment
     from wordsway.search.ascent import BUDGETS
     from wordsway.studies import toml_files
     from wordsway.studies.run.engines import ENGINES
+    from wordsway.support.names import MAPS
 
-    assert completion.MAPS == NAMES
+    assert completion.MAPS == tuple(MAPS)
     assert completion.SCALES == toml_files.SCALES
     assert completion.studies("") == toml_files.bundled_studies()
     assert tuple(completion.figures("")) == toml_files.PAPER

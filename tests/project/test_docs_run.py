@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from docs_blocks import ROOT, TOLERANCE, Block, all_blocks, differences, inline_commands, words_of
 from searched import Searched
 from wordsway.cli.main import app
-from wordsway.maps.named import VARIABLE
 from wordsway.support.errors import TextWarning
+from wordsway.support.own_code import VARIABLE
 
 BLOCKS = all_blocks()
 COMMANDS = [(block, line) for block in BLOCKS for line, _ in block.commands()]

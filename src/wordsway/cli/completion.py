@@ -6,7 +6,7 @@ The names are written here a second time, as their homes load torch; a test hold
 from collections.abc import Callable
 from importlib.resources import files
 
-MAPS = ("rf", "drf", "raf", "relu-raf", "transformer")
+MAPS = ("rf", "drf", "raf", "relu-raf", "linear-raf", "transformer")
 ENCODERS = ("synthetic", "correlated")
 SCALES = ("smoke", "laptop", "paper")
 BUDGETS = ("quick", "default", "thorough")

@@ -35,7 +35,7 @@ class Budget(StrEnum):
 def _allow(modules: list[str] | None) -> list[str] | None:
     """Maps of one's own are code, which only the command line may ask for."""
     if modules:
-        from wordsway.maps.named import allow_maps
+        from wordsway.support.own_code import allow_maps
 
         with one_line_errors(debug=False):
             allow_maps(*modules)

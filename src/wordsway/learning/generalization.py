@@ -26,7 +26,7 @@ from wordsway.learning.readout import CUTOFF, Readout, check_label, check_labels
 from wordsway.maps.base import FeatureMap, View, moved
 from wordsway.maps.from_callable import as_map
 from wordsway.measures.words import radii_of
-from wordsway.search.ascent import maximize, suited
+from wordsway.search.ascent import maximize
 from wordsway.search.polish import polish
 from wordsway.search.regions import Ball
 from wordsway.support.devices import find_device, find_dtype, precise
@@ -211,7 +211,7 @@ class Generalization:
         self, case: _Case, question: FlipObjective, targets: Float[Tensor, "2 k"], region: Ball, seed: int
     ) -> tuple[Float[Tensor, "1 d"], int]:
         """Search for the best move: an ascent, then a descent to the last digits. Returns it, and what it took."""
-        ascent = suited(case.view).shortened()
+        ascent = case.view.ascent().shortened()
         left = case.view.evaluations_left
         if left is not None and left < ascent.budget:
             raise TooLargeError(

@@ -14,7 +14,7 @@ from wordsway.certificates.certify import certify
 from wordsway.maps.base import FeatureMap, View, moved
 from wordsway.measures.results import TokenSensitivity
 from wordsway.measures.several_tokens import Several
-from wordsway.search.ascent import BUDGETS, FEWEST, Ascent, Found, maximize, suited
+from wordsway.search.ascent import BUDGETS, FEWEST, Ascent, Found, maximize
 from wordsway.search.effort import Effort
 from wordsway.search.finish import finish
 from wordsway.search.landmarks import landmarks_of
@@ -145,7 +145,7 @@ class Job:
 
     def shares_places(self, view: View) -> bool:
         """Whether tokens are searched one after the other, each from the places of others."""
-        return view.terrain == "deep" and len(view.tokens) == 1 and self.several is None
+        return view.shares_places and len(view.tokens) == 1 and self.several is None
 
     @cached_property
     def places(self) -> PlaceSearch:
@@ -176,7 +176,7 @@ class Job:
 
     def ascent(self, view: View, position: int) -> Ascent:
         """The search for one token, with its part of what a lazy map may still be asked."""
-        ascent = suited(view)
+        ascent = view.ascent()
         if isinstance(self.budget, str):
             ascent = ascent.scaled(max(FEWEST, round(BUDGETS[self.budget] * ascent.budget)))
         elif self.budget is not None:

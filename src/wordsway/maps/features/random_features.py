@@ -14,6 +14,7 @@ from torch import Tensor
 
 from wordsway.maps.activations import Activation
 from wordsway.maps.activations import find as find_activation
+from wordsway.maps.ascents import REVEALING, SMOOTH, Ascent
 from wordsway.maps.base import FeatureMap, InnerProducts, View
 from wordsway.maps.features.first_layer import DenseTextLayer, LazyTextLayer, TextLayer, sample_dense
 from wordsway.maps.gaussian import Budget, Dense, Gaussian, Lazy
@@ -179,8 +180,6 @@ class FeatureNetwork(FeatureMap):
 class FeatureView(View):
     """V_i delta for the moved tokens, then the change through the layers."""
 
-    terrain = "smooth"  # close to a quadratic form in delta: the top singular direction of the active rows
-
     def __init__(
         self,
         phi: FeatureNetwork,
@@ -217,6 +216,10 @@ class FeatureView(View):
     def inner_products(self, targets: Float[Tensor, "q features"]) -> InnerProducts:
         fixed = targets.to(self.device, self.dtype)
         return lambda delta: self.change(delta) @ fixed.T
+
+    def ascent(self) -> Ascent:
+        """Close to a quadratic form in delta, whose maximum is the top singular direction of the active rows."""
+        return SMOOTH if self.evaluations_left is None else REVEALING
 
     @property
     def evaluations_left(self) -> int | None:

@@ -15,11 +15,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.maps.attention import scores
 from wordsway.maps.attention.attention_view import Sight
+from wordsway.maps.attention.scores.base import find
 from wordsway.maps.base import RANDOM_SPREAD, FeatureMap, View
 from wordsway.support.errors import InputError
 from wordsway.support.memory import require
+from wordsway.support.names import SCORES
 from wordsway.support.seeds import normal
 from wordsway.tokens import check_size
 
@@ -52,9 +53,10 @@ class RandomTransformer:
         for name in ("residual", "causal"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} must be true or false, got {getattr(self, name)!r}")
-        for name, known in (("norm", NORMS), ("position", POSITIONS), ("score", scores.NAMES)):
+        SCORES.key(self.score)
+        for name, known in (("norm", NORMS), ("position", POSITIONS)):
             if getattr(self, name) not in known:
-                raise InputError(f"{name}={getattr(self, name)!r} is not known; use one of: {', '.join(known)}")
+                raise InputError(f"{name}={getattr(self, name)!r} is not known; use one of: {', '.join(known)}", name)
         if not (isinstance(self.temperature, int | float) and 0 < self.temperature < math.inf):
             raise InputError(f"temperature must be a positive number, got {self.temperature!r}")
         if self.d is not None:
@@ -122,7 +124,7 @@ class Transformer(FeatureMap):
     def __init__(self, recipe: RandomTransformer, blocks: Sequence[_Block], n: int | None, seed: int) -> None:
         self.recipe, self.blocks, self.n, self.seed = recipe, blocks, n, seed
         self.d = recipe.d
-        self.score = scores.find(recipe.score)
+        self.score = find(recipe.score)
         self.sight = Sight(recipe.causal)
         self._cast: tuple[tuple[torch.device, torch.dtype], list[_Block]] | None = None
 

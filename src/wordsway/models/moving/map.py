@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from wordsway.maps.ascents import DEEP, Ascent
 from wordsway.maps.base import TRAINED_SPREAD, FeatureMap, InnerProducts, View
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.batches import Batches, bytes_of_a_text, joined
@@ -165,7 +166,9 @@ class PretrainedMap(FeatureMap):
 class PretrainedView(View):
     """One text through the model. Values and gradients are computed a batch at a time, however much is asked for."""
 
-    terrain = "deep"
+    costly = True
+    shares_places = True
+    no_certificate = "no certificate is known for a deep model"
 
     def __init__(
         self,
@@ -207,6 +210,9 @@ class PretrainedView(View):
     def suffix(self) -> Float[Tensor, "s d"]:
         """The rows that are run for every delta."""
         return self.rows if self.prefix is None else self.rows[self.prefix.length :]
+
+    def ascent(self) -> Ascent:
+        return DEEP
 
     def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
         flat = delta.reshape(-1, *delta.shape[-2:])
