@@ -8,11 +8,10 @@ from wordsway.cli.options import At, the_text, whole_numbers
 from wordsway.cli.output import ResultOutput, open_quietly, said
 from wordsway.support.errors import InputError
 from wordsway.support.files import check_target
+from wordsway.support.names import GAUSSIAN
 
 if TYPE_CHECKING:
     from wordsway.tokens import Tokens
-
-GAUSSIAN = ("synthetic", "correlated")  # encoders without a model
 
 
 @dataclass(frozen=True)

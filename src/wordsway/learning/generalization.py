@@ -14,13 +14,13 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.learning.flip_objectives import AIMS, Aim, FlipObjective
+from wordsway.learning.flip_objectives import FlipObjective
 from wordsway.learning.flip_result import Flip
 from wordsway.learning.readout import CUTOFF, Readout, check_label, check_labels, stack_texts
 from wordsway.maps.base import FeatureMap, View, moved
@@ -32,10 +32,9 @@ from wordsway.search.regions import Ball
 from wordsway.support.devices import find_device, find_dtype, precise
 from wordsway.support.errors import InputError, RankWarning, SpanError, TooLargeError
 from wordsway.support.memory import fits, require
+from wordsway.support.names import OBJECTIVES, TRAININGS, Aim, Training
 from wordsway.tokens import Tokens, as_text, check_size, check_tokens
 
-Training = Literal["finetune", "retrain"]
-TRAININGS: tuple[str, ...] = get_args(Training)
 _NEAR_ZERO = 1e-3  # from where a descent goes on to zero by itself
 _POLISH, _LAST_DIGITS = 40, 10  # steps of that descent, in the search's precision and then in float64
 
@@ -81,7 +80,7 @@ class Generalization:
     ) -> None:
         self.phi = as_map(phi)
         if isinstance(cutoff, bool) or not isinstance(cutoff, int | float) or not 0 < cutoff < 1:
-            raise InputError(f"cutoff must be a number between 0 and 1, got {cutoff!r}")
+            raise InputError(f"cutoff must be a number between 0 and 1, got {cutoff!r}", argument="cutoff")
         texts = stack_texts(train)
         Y = check_labels(labels, len(texts))
         self.n, self.d = texts.shape[1:]
@@ -162,9 +161,9 @@ class Generalization:
         were not normalised. What was found is evaluated again in float64.
         """
         training = _choice(training, TRAININGS, "training")
-        aim = _choice(objective, AIMS, "objective")
+        aim = _choice(objective, OBJECTIVES, "objective")
         if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty < math.inf:
-            raise InputError(f"penalty must be a number of at least 0, got {penalty!r}")
+            raise InputError(f"penalty must be a number of at least 0, got {penalty!r}", argument="penalty")
         y, seed = check_label(y), check_size(seed, "seed", least=0)
         text = self._text(X)
         (token,) = check_tokens([token], self.n)
@@ -283,5 +282,5 @@ class Generalization:
 
 def _choice(value: Any, known: tuple[str, ...], name: str) -> str:
     if value not in known:
-        raise InputError(f"{name}={value!r} is not known; use one of: {', '.join(known)}")
+        raise InputError(f"{name}={value!r} is not known; use one of: {', '.join(known)}", argument=name)
     return value

@@ -17,11 +17,9 @@ from torch import Tensor
 from wordsway.maps.base import FeatureMap
 from wordsway.search.regions import Ball, Balls, Region
 from wordsway.support.errors import InputError
+from wordsway.support.names import BALLS, CHOICES
 from wordsway.support.seeds import generator
 from wordsway.tokens import check_size
-
-CHOICES = ("greedy", "random", "given")
-BALLS = ("each", "shared")
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from wordsway.studies.claims import Verdict, judge
 from wordsway.studies.run.store import Store
 from wordsway.studies.run.tables import Table, read_table
 from wordsway.studies.study import Study
-from wordsway.studies.toml_files import PAPER, find_study
+from wordsway.studies.toml_files import find_study
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_bytes, write_text
+from wordsway.support.names import paper_figures
 
 
 def known_studies(names: Sequence[str], scale: str, **options: Any) -> tuple[list[Study], list[str]]:
@@ -21,7 +22,7 @@ def known_studies(names: Sequence[str], scale: str, **options: Any) -> tuple[lis
     panels cannot be run here and why, and where d is smaller than published. `options` are those of `adapted`."""
     studies: dict[str, Study] = {}
     notes: list[str] = []
-    for name in names or PAPER:
+    for name in names or paper_figures():
         study = find_study(name, scale)
         known = studies.get(study.name)
         if known is not None:  # two panels of one figure

@@ -14,9 +14,8 @@ from wordsway.studies.claims import Claim, hint
 from wordsway.studies.study import Panel, Study
 from wordsway.support.errors import InputError, StudyError
 from wordsway.support.files import decode
+from wordsway.support.names import SCALES, studies
 
-SCALES = ("smoke", "laptop", "paper")
-PAPER = ("fig1", "fig2", "fig3", "fig4", "fig5")  # its figures; the other studies that come along go beyond it
 _TOP = ("name", "title", "layout", "panel", "claim")
 _PATHS = ("data", "encoder", "model")  # fields that may name a file or folder
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".gguf", ".safetensors")
@@ -24,14 +23,9 @@ _HEADING = re.compile(r"^\s*(\[\[?)\s*([\w.\-\"' ]+?)\s*\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"""^\s*["']?([\w-]+)["']?\s*=""")
 
 
-def bundled_studies() -> list[str]:
-    """The names of the studies that come along."""
-    return sorted(file.name.removesuffix(".toml") for file in _folder().iterdir() if file.name.endswith(".toml"))
-
-
 def find_study(name: str, scale: str = "paper") -> Study:
     """A study that comes along, by its name; a panel's id after it picks that panel: "fig3a", "fig2-left"."""
-    names = bundled_studies()
+    names = studies()
     name = name.lower()
     match = next((known for known in sorted(names, key=len, reverse=True) if name.startswith(known)), None)
     if match is None:
@@ -51,7 +45,7 @@ def load_study(path: str | os.PathLike[str], scale: str = "paper") -> Study:
     """A study from a file of one's own. Its paths are relative to its folder and stay inside it."""
     file = Path(path)
     if not file.is_file():
-        known = f"; studies that come along: {', '.join(bundled_studies())}"
+        known = f"; studies that come along: {', '.join(studies())}"
         raise InputError(
             f"there is no study file {str(path)!r}"
             + (" (it is a folder; name a .toml file in it)" if file.is_dir() else known)
@@ -133,11 +127,8 @@ class _Reader:
                 merged[key] = listed if isinstance(value, list) else listed[0]
         try:
             return Panel.of(merged, int(place[1]))
-        except StudyError as error:
-            raise self.error(str(error), homes.get(error.key or "", place)) from None
-        except InputError as error:  # of a cell: it names the field in its first word, mostly
-            word = re.split(r"\W", str(error), maxsplit=1)[0]
-            raise self.error(str(error), homes.get(word, place)) from None
+        except InputError as error:
+            raise self.error(str(error), homes.get(error.argument or "", place)) from None
 
     def claim(self, study: Study, table: Mapping[str, Any], number: int) -> Claim:
         try:

@@ -5,8 +5,9 @@ slow: what a name stands for is imported when it is first used.
 A new score, output or certificate is a module of its own and a line here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from importlib.resources import files
 from typing import Any, Literal, get_args
 
@@ -73,12 +74,21 @@ OUTPUTS = Registry(
     },
 )
 SIMPLE_OUTPUTS = tuple(name for name in OUTPUTS if ":" not in name)  # shells break words at colons
-BUDGETS = {"quick": 0.25, "default": 1.0, "thorough": 4.0}  # of the evaluations that suit a view
-At = Literal["embeddings", "word-embeddings"]
-PLACES: tuple[str, ...] = get_args(At)  # where moves enter a model
+
+
+class Budget(StrEnum):
+    """How long to search."""
+
+    quick = "quick"
+    default = "default"
+    thorough = "thorough"
+
+
+BUDGETS = {Budget.quick.value: 0.25, Budget.default.value: 1.0, Budget.thorough.value: 4.0}  # of what suits a view
 Aim = Literal["align", "error", "penalized"]
 OBJECTIVES: tuple[str, ...] = get_args(Aim)  # of a move that is to flip a label
-TRAININGS = ("finetune", "retrain")
+Training = Literal["finetune", "retrain"]
+TRAININGS: tuple[str, ...] = get_args(Training)
 ACTIVATIONS = ("relu", "tanh", "gelu", "identity")
 GAUSSIAN = ("synthetic", "correlated")  # encoders without a model
 DATA = ("sample", "imdb", "sentences")
@@ -87,6 +97,12 @@ ENGINES = ("inline", "processes", "dask")
 SCALES = ("smoke", "laptop", "paper")
 CHOICES = ("greedy", "random", "given")  # of the tokens that move together
 BALLS = ("each", "shared")
+
+
+def either(names: Iterable[str]) -> str:
+    """Write names as "a, b or c"."""
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def studies() -> list[str]:

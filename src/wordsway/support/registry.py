@@ -32,21 +32,21 @@ class Registry:
 
     def key(self, name: str) -> str:
         """Find the listed name that a user's one stands for, or raise an InputError that lists them all."""
-        for key in (name, re.sub(r":\d+$", ":K", name)):
-            if key in self.homes and not name.endswith(":K"):
-                return key
-        if own_code.is_spec(name):
+        key = re.sub(r":\d+$", ":K", name)
+        if key in self.homes and not name.endswith(":K"):
+            return key
+        if self.is_own(name):
             own_code.check_allowed(name, self.kind, self.names)
             return name
         raise InputError(f"{self.kind}={name!r} is not known; use one of: {', '.join(self)}", argument=self.kind)
 
     def is_own(self, name: str) -> bool:
         """Whether a name asks for code of a user's own. Nothing is imported."""
-        return name not in self.homes and re.sub(r":\d+$", ":K", name) not in self.homes and own_code.is_spec(name)
+        return re.sub(r":\d+$", ":K", name) not in self.homes and own_code.is_spec(name)
 
     def load(self, name: str) -> Any:
-        """Import the thing with this name."""
-        key = self.key(name)
+        """Import the thing with this name, a user's or a listed one."""
+        key = name if name in self.homes else self.key(name)
         return load_home(self.homes[key]) if key in self.homes else own_code.load_own(key, self.kind)
 
 

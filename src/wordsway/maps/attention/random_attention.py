@@ -50,10 +50,10 @@ class RandomAttention:
         if self.score != LINEAR:
             find(self.score)
         if not (isinstance(self.temperature, int | float) and 0 < self.temperature < math.inf):
-            raise InputError(f"temperature must be a positive number, got {self.temperature!r}")
+            raise InputError(f"temperature must be a positive number, got {self.temperature!r}", argument="temperature")
         check_size(self.heads, "heads")
         if not isinstance(self.causal, bool):
-            raise InputError(f"causal must be true or false, got {self.causal!r}")
+            raise InputError(f"causal must be true or false, got {self.causal!r}", argument="causal")
         for name in ("rank", "window"):
             if getattr(self, name) is not None:
                 check_size(getattr(self, name), name)

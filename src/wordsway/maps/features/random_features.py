@@ -82,15 +82,21 @@ class RandomFeatures:
     def from_weights(weights: Sequence[Tensor], activation: str = "relu") -> "FeatureNetwork":
         """The network with your own weights: V of shape (k, n d), then one matrix for each further layer."""
         if not weights:
-            raise InputError("weights is empty; give [V] with V of shape (k, n d), then further layers")
+            raise InputError(
+                "weights is empty; give [V] with V of shape (k, n d), then further layers", argument="weights"
+            )
         for layer, (below, matrix) in enumerate(zip([None, *weights], weights, strict=False)):
             if matrix.dim() != 2 or not matrix.is_floating_point():
-                raise InputError(f"weights[{layer}] must be a floating-point matrix, got shape {tuple(matrix.shape)}")
+                raise InputError(
+                    f"weights[{layer}] must be a floating-point matrix, got shape {tuple(matrix.shape)}",
+                    argument="weights",
+                )
             if not torch.isfinite(matrix).all():
-                raise InputError(f"weights[{layer}] has entries that are NaN or infinite")
+                raise InputError(f"weights[{layer}] has entries that are NaN or infinite", argument="weights")
             if below is not None and matrix.shape[1] != below.shape[0]:
                 raise InputError(
-                    f"weights[{layer}] has {matrix.shape[1]} columns, but the layer below has {below.shape[0]} outputs"
+                    f"weights[{layer}] has {matrix.shape[1]} columns, but the layer below has {below.shape[0]} outputs",
+                    argument="weights",
                 )
         recipe = RandomFeatures(len(weights), weights[-1].shape[0], activation)
         hidden: list[Gaussian] = [Dense(matrix.detach()) for matrix in weights[1:]]

@@ -17,7 +17,7 @@ from wordsway.maps.ascents import DEEP, Ascent
 from wordsway.maps.base import TRAINED_SPREAD, FeatureMap, InnerProducts, View
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.batches import Batches, bytes_of_a_text, joined
-from wordsway.models.moving.outputs import Output, find_output, find_prefix
+from wordsway.models.moving.outputs.base import Output, find_output, find_prefix
 from wordsway.models.running.encoder import check_text, warn_of
 from wordsway.models.running.model import At, Transformer, find_at
 from wordsway.support.errors import InputError
