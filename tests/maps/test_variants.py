@@ -5,16 +5,14 @@ from itertools import pairwise
 
 import pytest
 import torch
-from test_views import assert_equal_views, token_sets
 from torch import Tensor
 
 import wordsway as ws
 from wordsway.certificates.certify import certify
 from wordsway.maps.attention.kernel import KernelAttention
 from wordsway.maps.attention.random_attention import Attention
-from wordsway.maps.attention.scores.base import PooledScore, find
 from wordsway.maps.base import PlainView
-from wordsway.support.names import SCORES
+from wordsway.testing.map_tests import assert_equal_views, token_sets
 
 VARIANTS = [
     ws.RandomAttention("relu2"),
@@ -95,29 +93,6 @@ def test_variants_equal_their_definition(recipe: ws.RandomAttention, n: int, rng
         assert isinstance(view, PlainView) == (recipe.score in ("sparsemax", "entmax"))
         plain = PlainView(lambda x: torch.stack([phi(t).flatten() for t in x]), X, tokens, torch.float64, "cpu")
         assert_equal_views(view, plain, rng)
-
-
-@pytest.mark.parametrize("name", SCORES.names)
-def test_gradients_of_weights(name: str, rng: torch.Generator) -> None:
-    """By finite differences; for scores by hand, also through `pull_back`."""
-    logits = (2 * torch.randn(4, 7, generator=rng, dtype=torch.float64)).requires_grad_(True)
-    score = find(name)
-    assert torch.autograd.gradcheck(score.normalize, (logits,))
-    if isinstance(score, PooledScore):
-        gradient = torch.randn(4, 7, generator=rng, dtype=torch.float64)
-        weights = score.normalize(logits)
-        (wanted,) = torch.autograd.grad((weights * gradient).sum(), logits)
-        torch.testing.assert_close(score.pull_back(logits.detach(), weights.detach(), gradient), wanted)
-
-
-@pytest.mark.parametrize("recipe", VARIANTS, ids=str)
-def test_many_views_at_once(recipe: ws.RandomAttention, rng: torch.Generator) -> None:
-    X = ws.synthetic_tokens(5, 6, seed=0)
-    phi = recipe.sample(d=6, seed=0)
-    views = [phi.view(X, [i]) for i in range(5)]
-    delta = torch.randn(5, 3, 1, 6, generator=rng, dtype=torch.float64)
-    apart = torch.stack([view.sq_norm(part) for view, part in zip(views, delta, strict=True)])
-    torch.testing.assert_close(phi.sq_norms(views)(delta), apart, rtol=1e-12, atol=1e-12)
 
 
 def test_more_than_a_few_tokens(rng: torch.Generator) -> None:

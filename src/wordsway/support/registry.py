@@ -41,8 +41,10 @@ class Registry:
         raise InputError(f"{self.kind}={name!r} is not known; use one of: {', '.join(self)}", argument=self.kind)
 
     def is_own(self, name: str) -> bool:
-        """Whether a name asks for code of a user's own. Nothing is imported."""
-        return re.sub(r":\d+$", ":K", name) not in self.homes and own_code.is_spec(name)
+        """Whether a name asks for code of a user's own; "layer:x" does not, since "layer" is ours. Nothing is
+        imported."""
+        ours = {key.partition(":")[0] for key in self.homes}
+        return own_code.is_spec(name) and name.partition(":")[0] not in ours
 
     def load(self, name: str) -> Any:
         """Import the thing with this name, a user's or a listed one."""
