@@ -40,6 +40,12 @@ class Registry:
             return name
         raise InputError(f"{self.kind}={name!r} is not known; use one of: {', '.join(self)}", argument=self.kind)
 
+    def check(self, name: str) -> None:
+        """Raise an InputError unless the name may be used. To look at one of a user's own takes no leave; to load it
+        does."""
+        if not self.is_own(name):
+            self.key(name)
+
     def is_own(self, name: str) -> bool:
         """Whether a name asks for code of a user's own; "layer:x" does not, since "layer" is ours. Nothing is
         imported."""

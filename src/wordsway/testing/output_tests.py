@@ -5,21 +5,43 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from wordsway.models.loading.load import read_tokenizer
+from wordsway.models.loading.locate import locate
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.models.moving.outputs.base import find_prefix
 
 _TEXTS = ("I love her smile", "A dull film, and a long one", "The soup was cold")
 
 
+def small_model(causal: bool) -> Any:
+    """Draw a small random model in float64. Its weights are large, so that attention is not flat."""
+    import transformers
+
+    size: dict[str, Any] = {"vocab_size": 30522, "num_labels": 3}
+    torch.manual_seed(0)
+    if causal:
+        config = transformers.GPT2Config(**size, n_embd=24, n_layer=3, n_head=3, bos_token_id=101, eos_token_id=102)
+        model = transformers.GPT2LMHeadModel(config)
+    else:
+        inner: dict[str, Any] = {"num_hidden_layers": 3, "num_attention_heads": 3, "intermediate_size": 48}
+        model = transformers.BertForSequenceClassification(transformers.BertConfig(**size, hidden_size=24, **inner))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 2 and parameter.shape[0] < 1000:  # all but embeddings
+                parameter.normal_(0, 0.4)
+    return model.eval().double()
+
+
 class OutputTests:
-    """Tests of one output, by its `name`. Bring `make(causal)`: a live model in float64, with logits, and its
-    tokenizer; a `causal` one predicts tokens, another one classifies texts."""
+    """Tests of one output, by its `name`. `make(causal)` gives a live model in float64, with logits, and its tokenizer:
+    a `causal` one predicts tokens, another one classifies texts. Override it for other models than small random ones.
+    """
 
     name: str = "last"
     tolerance = 1e-8  # of models in float64
 
     def make(self, causal: bool) -> tuple[Any, Any]:
-        raise NotImplementedError
+        return small_model(causal), read_tokenizer(locate("minilm"))
 
     def _map(self, causal: bool) -> PretrainedMap:
         model, tokenizer = self.make(causal)

@@ -48,7 +48,7 @@ class RandomAttention:
 
     def __post_init__(self) -> None:
         if self.score != LINEAR:
-            find(self.score)
+            SCORES.check(self.score)
         if not (isinstance(self.temperature, int | float) and 0 < self.temperature < math.inf):
             raise InputError(f"temperature must be a positive number, got {self.temperature!r}", argument="temperature")
         check_size(self.heads, "heads")

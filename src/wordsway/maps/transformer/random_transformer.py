@@ -53,7 +53,7 @@ class RandomTransformer:
         for name in ("residual", "causal"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} must be true or false, got {getattr(self, name)!r}", argument=name)
-        SCORES.key(self.score)
+        SCORES.check(self.score)
         for name, known in (("norm", NORMS), ("position", POSITIONS)):
             if getattr(self, name) not in known:
                 raise InputError(f"{name}={getattr(self, name)!r} is not known; use one of: {', '.join(known)}", name)

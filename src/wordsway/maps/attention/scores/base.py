@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
+from wordsway.support.errors import InputError
 from wordsway.support.names import SCORES
 
 
@@ -108,7 +109,10 @@ class Ratio(PooledScore):
 
 def find(name: str) -> Score:
     """Find the score called `name`, or a user's own one, MODULE:NAME."""
-    return SCORES.load(name)()
+    kind = SCORES.load(name)
+    if not (isinstance(kind, type) and issubclass(kind, Score)):
+        raise InputError(f"score={name!r} must be a class of scores, got {kind!r}", argument="score")
+    return kind()
 
 
 def _divide(part: Tensor, whole: Tensor) -> Tensor:
