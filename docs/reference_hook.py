@@ -13,11 +13,12 @@ PAGES: dict[str, tuple[str, str]] = {
     "measure": (
         "Measure",
         "word_sensitivity Sensitivity load_result report_html explain WordExplanation change substitution Substitution "
-        "certify Certificate",
+        "certify Certificate register_certificate",
     ),
     "maps": (
         "Feature maps",
-        "RandomAttention RandomFeatures RandomTransformer FromCallable named_map allow_maps FeatureMap View",
+        "RandomAttention LinearAttention RandomFeatures RandomTransformer FromCallable named_map allow_maps FeatureMap "
+        "View",
     ),
     "texts": (
         "Texts and encoders",

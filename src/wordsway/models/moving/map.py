@@ -42,8 +42,9 @@ class Whole:
 
 class PretrainedMap(FeatureMap):
     """phi(X) is `output` of a model whose hidden state 0 is X: "last" (every token's last state), "pooled" (their mean;
-    "pooled:first" and "pooled:last" are one token's), "logits" (of a classifier, or of the next token), "layer:K", or
-    "all-layers" (layers 1 to the last, one after the other). With `at="word-embeddings"`, X is what enters before
+    "pooled:first" and "pooled:last" are one token's), "logits" (of a classifier, or of the next token), "layer:K",
+    "all-layers" (layers 1 to the last, one after the other), "norm" (of each row of the last state), or one of your
+    own, MODULE:NAME. With `at="word-embeddings"`, X is what enters before
     positions and normalisation.
 
     `model` is a name, a folder, a hub id, or a live model with its `tokenizer`. `encode` makes the X of a text.
