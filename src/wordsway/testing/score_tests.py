@@ -34,7 +34,7 @@ class ScoreTests:
         assert bool((weights[:, -2:] == 0).all())
         if isinstance(score, PooledScore):
             back = score.pull_back(hidden.detach(), weights.detach(), torch.ones_like(hidden))
-            assert bool(torch.isfinite(back).all()), "slope must be finite (0) for a logit of -inf"
+            assert bool(torch.isfinite(back).all()), "derivatives must be 0 for a logit of -inf"
             torch.testing.assert_close(score.pool(hidden), score.pool(logits))
 
     def test_gradients(self) -> None:

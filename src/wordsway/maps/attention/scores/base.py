@@ -10,6 +10,7 @@ the score that made it needs of those tokens. Only that score reads it.
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -67,37 +68,47 @@ class PooledScore(Score):
 class Ratio(PooledScore):
     """f(l) / sum f(l) for some f >= 0; a row whose sum is 0 stays 0. A pool is the sum of f.
 
-    `monotone` says that f does not fall, `lipschitz` is f's Lipschitz constant."""
+    `monotone` says that f does not fall, `lipschitz` is f's Lipschitz constant. A logit of -inf does not reach f: its
+    mass is 0."""
+
+    # f, its slope and its gradient are 0 at -inf as they stand, so that nothing has to be kept from them: faster.
+    takes_unseen: bool = False
 
     @abstractmethod
     def f(self, logits: Tensor) -> Tensor:
-        """Compute each token's mass; 0 for a logit of -inf."""
+        """Compute each token's mass."""
 
     @abstractmethod
     def slope(self, logits: Tensor) -> Tensor:
-        """Compute f'; finite (0) for a logit of -inf."""
+        """Compute f'."""
+
+    def _mass(self, logits: Tensor) -> Tensor:
+        return self.f(logits) if self.takes_unseen else _where_seen(self.f, logits)
+
+    def _slope(self, logits: Tensor) -> Tensor:
+        return self.slope(logits) if self.takes_unseen else _where_seen(self.slope, logits)
 
     def normalize(self, logits: Tensor) -> Tensor:
-        mass = self.f(logits)
+        mass = self._mass(logits)
         return _divide(mass, mass.sum(-1, keepdim=True))
 
     def pool(self, logits: Tensor) -> Tensor:
-        return self.f(logits).sum(-1)
+        return self._mass(logits).sum(-1)
 
     def share(self, pooled: Tensor, logit: Tensor) -> Tensor:
-        mass = self.f(logit)
+        mass = self._mass(logit)
         return _divide(mass, mass + pooled)
 
     def shares(self, pooled: Tensor, logits: Tensor) -> Tensor:
-        mass = self.f(logits)
+        mass = self._mass(logits)
         return _divide(mass, mass.sum(-1, keepdim=True) + pooled)
 
     def share_slope(self, pooled: Tensor, logit: Tensor, share: Tensor) -> Tensor:
-        return _divide((1 - share) * self.slope(logit), self.f(logit) + pooled)
+        return _divide((1 - share) * self._slope(logit), self._mass(logit) + pooled)
 
     def pull_back(self, logits: Tensor, weights: Tensor, gradient: Tensor) -> Tensor:
         inner = gradient - (weights * gradient).sum(-1, keepdim=True)
-        return _divide(inner * self.slope(logits), self.f(logits).sum(-1, keepdim=True))
+        return _divide(inner * self._slope(logits), self._mass(logits).sum(-1, keepdim=True))
 
     def most_shared(self, pooled: Tensor, logits: Tensor, sigma: Tensor) -> Tensor:
         # A sum of m terms has m equal slopes at most, so a 2-norm of sqrt(m) times one of them.
@@ -113,6 +124,12 @@ def find(name: str) -> Score:
     if not (isinstance(kind, type) and issubclass(kind, Score)):
         raise InputError(f"score={name!r} must be a class of scores, got {kind!r}", argument="score")
     return kind()
+
+
+def _where_seen(function: Callable[[Tensor], Tensor], logits: Tensor) -> Tensor:
+    # Masked before as well: the gradient of the branch not taken must not be inf * 0.
+    unseen = logits.isneginf()
+    return function(logits.masked_fill(unseen, 0.0)).masked_fill(unseen, 0.0)
 
 
 def _divide(part: Tensor, whole: Tensor) -> Tensor:

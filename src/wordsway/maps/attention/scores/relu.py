@@ -12,6 +12,7 @@ class Relu(Ratio):
     monotone = True
     lipschitz = 1.0
     silences = True
+    takes_unseen = True
 
     def f(self, logits: Tensor) -> Tensor:
         return torch.relu(logits)
@@ -25,6 +26,7 @@ class SquaredRelu(Ratio):
 
     monotone = True
     silences = True
+    takes_unseen = True
 
     def f(self, logits: Tensor) -> Tensor:
         return torch.relu(logits).square()

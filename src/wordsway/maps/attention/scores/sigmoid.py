@@ -11,6 +11,7 @@ class Sigmoid(Ratio):
 
     monotone = True
     lipschitz = 0.25  # its slope f (1 - f) is largest at f = 1/2
+    takes_unseen = True
 
     def f(self, logits: Tensor) -> Tensor:
         return torch.sigmoid(logits)

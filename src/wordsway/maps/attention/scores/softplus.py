@@ -11,6 +11,7 @@ class Softplus(Ratio):
 
     monotone = True
     lipschitz = 1.0
+    takes_unseen = True
 
     def f(self, logits: Tensor) -> Tensor:
         return torch.logaddexp(logits, torch.zeros_like(logits))
