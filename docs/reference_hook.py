@@ -13,11 +13,12 @@ PAGES: dict[str, tuple[str, str]] = {
     "measure": (
         "Measure",
         "word_sensitivity Question Sensitivity load_result report_html explain WordExplanation change substitution "
-        "Substitution certify Certificate",
+        "Substitution certify Certificate register_certificate",
     ),
     "maps": (
         "Feature maps",
-        "RandomAttention RandomFeatures RandomTransformer FromCallable named_map allow_maps FeatureMap Prepared View",
+        "RandomAttention LinearAttention RandomFeatures RandomTransformer FromCallable named_map allow_maps FeatureMap "
+        "Prepared View",
     ),
     "texts": (
         "Texts and encoders",

@@ -2,6 +2,7 @@
 
 from .certificates.base import Certificate as Certificate
 from .certificates.certify import certify as certify
+from .certificates.certify import register_certificate as register_certificate
 from .datasets.labelled_texts import LabelledTexts as LabelledTexts
 from .datasets.labelled_texts import load_texts as load_texts
 from .datasets.minimal_pairs import minimal_pairs as minimal_pairs
@@ -13,13 +14,13 @@ from .learning.penalty import embedding_noise as embedding_noise
 from .learning.penalty import sensitivity_penalty as sensitivity_penalty
 from .learning.probe import ProbeReport as ProbeReport
 from .learning.probe import probe_sensitivity as probe_sensitivity
+from .maps.attention.kernel import LinearAttention as LinearAttention
 from .maps.attention.random_attention import RandomAttention as RandomAttention
 from .maps.base import FeatureMap as FeatureMap
 from .maps.base import Prepared as Prepared
 from .maps.base import View as View
 from .maps.features.random_features import RandomFeatures as RandomFeatures
 from .maps.from_callable import FromCallable as FromCallable
-from .maps.named import allow_maps as allow_maps
 from .maps.named import named_map as named_map
 from .maps.transformer.random_transformer import RandomTransformer as RandomTransformer
 from .measures.attention_maps import AttentionMaps as AttentionMaps
@@ -65,6 +66,7 @@ from .support.errors import InputError as InputError
 from .support.errors import RankWarning as RankWarning
 from .support.errors import TextWarning as TextWarning
 from .support.errors import TooLargeError as TooLargeError
+from .support.own_code import allow_maps as allow_maps
 from .tokens import Tokens as Tokens
 from .tokens import normalize_rows as normalize_rows
 from .tokens import synthetic_tokens as synthetic_tokens

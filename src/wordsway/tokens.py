@@ -89,7 +89,7 @@ class Tokens:
             raise InputError(f"Tokens take a plain slice, such as tokens[:100], got {rows!r}")
         ids = self.word_ids[rows]
         if not ids:
-            raise InputError(f"tokens[{rows.start}:{rows.stop}] of {len(self)} tokens is empty")
+            raise InputError(f"tokens[{rows.start}:{rows.stop}] of {len(self)} tokens is empty", argument="tokens")
         order = {word: k for k, word in enumerate(sorted({word for word in ids if word is not None}))}
         return replace(
             self,
@@ -105,7 +105,8 @@ class Tokens:
         """The first d coordinates of every row, rescaled to norm sqrt(d) where X was: the paper's cropping."""
         if check_size(d, "d") > self.X.shape[1]:
             raise InputError(
-                f"d={d} is more than the {self.X.shape[1]} coordinates that a token has; use at most {self.X.shape[1]}"
+                f"d={d} is more than the {self.X.shape[1]} coordinates that a token has; use at most {self.X.shape[1]}",
+                argument="d",
             )
         X = self.X[:, :d]
         return replace(self, X=normalize_rows(X) if self.normalized else X)
@@ -126,23 +127,30 @@ def as_text(X: Any, name: str = "X") -> Float[Tensor, "n d"]:
     try:
         tensor = torch.as_tensor(X)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{name} must be an (n, d) array of numbers, got {type(X).__name__}: {error}") from None
+        raise InputError(
+            f"{name} must be an (n, d) array of numbers, got {type(X).__name__}: {error}", argument=name
+        ) from None
     if tensor.dim() != 2:
-        raise InputError(f"{name} must have shape (n, d), got shape {tuple(tensor.shape)}")
+        raise InputError(f"{name} must have shape (n, d), got shape {tuple(tensor.shape)}", argument=name)
     if tensor.shape[0] < 1 or tensor.shape[1] < 1:
-        raise InputError(f"{name} is empty: shape {tuple(tensor.shape)}; it needs at least one row and one column")
+        raise InputError(
+            f"{name} is empty: shape {tuple(tensor.shape)}; it needs at least one row and one column", argument=name
+        )
     if tensor.is_complex() or tensor.dtype == torch.bool:
-        raise InputError(f"{name} must hold real numbers, got dtype {tensor.dtype}")
+        raise InputError(f"{name} must hold real numbers, got dtype {tensor.dtype}", argument=name)
     tensor = tensor.detach().to("cpu", torch.float64)
     bad = ~torch.isfinite(tensor)
     if bad.any():
         row, column = (int(k) for k in bad.nonzero()[0])
         raise InputError(
-            f"{name} has {int(bad.sum())} entries that are NaN or infinite, the first at row {row}, column {column}"
+            f"{name} has {int(bad.sum())} entries that are NaN or infinite, the first at row {row}, column {column}",
+            argument=name,
         )
     zero = (tensor == 0).all(1)
     if zero.any():
-        raise InputError(f"{name} has a zero row (row {int(zero.nonzero()[0])}); every token needs a direction")
+        raise InputError(
+            f"{name} has a zero row (row {int(zero.nonzero()[0])}); every token needs a direction", argument=name
+        )
     return tensor
 
 
@@ -170,7 +178,9 @@ def synthetic_tokens(
     direction (`structure` "mean"), or neighbours, and its k-th power for rows k apart ("ar1").
     """
     if structure not in STRUCTURES:
-        raise InputError(f"structure={structure!r} is not known; use one of: {', '.join(STRUCTURES)}")
+        raise InputError(
+            f"structure={structure!r} is not known; use one of: {', '.join(STRUCTURES)}", argument="structure"
+        )
     check_size(n, "n")
     check_size(d, "d")
     require(32.0 * n * d, f"a synthetic text of {n} x {d}", "use fewer tokens or coordinates")
@@ -197,14 +207,14 @@ def share_neighbours(rows: Float[Tensor, "n d"], correlation: float, seed: int) 
 
 def check_correlation(correlation: Any) -> float:
     if isinstance(correlation, bool) or not isinstance(correlation, int | float) or not 0 <= correlation < 1:
-        raise InputError(f"correlation must be at least 0 and below 1, got {correlation!r}")
+        raise InputError(f"correlation must be at least 0 and below 1, got {correlation!r}", argument="correlation")
     return correlation
 
 
 def check_size(value: Any, name: str, least: int = 1) -> int:
     """`value` as a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}", argument=name)
     return value
 
 
@@ -213,12 +223,14 @@ def check_tokens(tokens: Sequence[int], n: int) -> tuple[int, ...]:
     found = []
     for token in tokens:
         if isinstance(token, bool) or not isinstance(token, int):
-            raise InputError(f"a token must be a whole number, got {token!r}")
+            raise InputError(f"a token must be a whole number, got {token!r}", argument="token")
         if not -n <= token < n:
-            raise InputError(f"token {token} is out of range: the text has {n} tokens, so use 0 to {n - 1}")
+            raise InputError(
+                f"token {token} is out of range: the text has {n} tokens, so use 0 to {n - 1}", argument="token"
+            )
         found.append(token % n)
     if not found:
-        raise InputError("no token given; name at least one")
+        raise InputError("no token given; name at least one", argument="token")
     if len(set(found)) != len(found):
         raise InputError(f"a token is named twice in {list(tokens)}")
     return tuple(found)

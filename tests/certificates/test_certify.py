@@ -12,23 +12,9 @@ from wordsway.certificates import attention_bound as bound
 from wordsway.certificates.certify import certify
 from wordsway.certificates.several_bound import _row_bounds
 from wordsway.maps.attention.attention_view import AttentionView
-from wordsway.maps.base import View
-from wordsway.search.ascent import maximize, suited
+from wordsway.search.ascent import maximize
 from wordsway.search.regions import Ball
-
-
-def largest_seen(view: View, radius: float, rng: torch.Generator) -> float:
-    """Random deltas of several norms, along with deltas that a search would try."""
-    m, d = len(view.tokens), view.X.shape[1]
-    drawn = torch.randn(400, m, d, generator=rng, dtype=torch.float64)
-    drawn = torch.cat([drawn, view.starts().double(), -view.starts().double()])
-    drawn = drawn[drawn.flatten(1).norm(dim=1) > 0]  # with one token there is nothing to pull
-    if m > 1:  # also moves of one token alone
-        drawn = torch.cat([drawn, drawn * torch.nn.functional.one_hot(torch.arange(len(drawn)) % m)[..., None]])
-        drawn = drawn[drawn.flatten(1).norm(dim=1) > 0]
-    drawn = drawn / drawn.flatten(1).norm(dim=1)[:, None, None]
-    values = [view.sq_norm(share * radius * drawn).max() for share in (0.3, 0.7, 1.0)]
-    return math.sqrt(float(torch.stack(values).max())) / view.base_norm
+from wordsway.testing.certificate_tests import largest_seen
 
 
 @settings(max_examples=40, deadline=None)
@@ -86,7 +72,7 @@ def test_attention_bound_for_several_tokens_holds(
     assert certificate.upper is not None and certificate.failure == 0
     assert largest_seen(view, reach, rng) <= certificate.upper
     region = Ball(reach, len(view.tokens), d)
-    (found,) = maximize([view], phi.sq_norms([view]), region, seed, suited(view).scaled(200))
+    (found,) = maximize([view], phi.sq_norms([view]), region, seed, view.ascent().scaled(200))
     best = region.project(found.delta.double())
     assert float(view.change(best).norm()) / view.base_norm <= certificate.upper
 
@@ -115,7 +101,7 @@ def test_rows_of_several_tokens(score: str, reach: float, rng: torch.Generator) 
 def test_several_tokens_are_not_bounded_loosely(name: str, m: int, loosest: float) -> None:
     X, phi = ws.synthetic_tokens(30, 384, seed=30), ws.named_map(name, 30, 384, seed=1)
     view = phi.view(X, list(range(m)))
-    (found,) = maximize([view], phi.sq_norms([view]), Ball(math.sqrt(384), m, 384), 0, suited(view))
+    (found,) = maximize([view], phi.sq_norms([view]), Ball(math.sqrt(384), m, 384), 0, view.ascent())
     upper = certify(view, math.sqrt(384)).upper
     assert upper is not None and 1 <= upper / (math.sqrt(found.value) / view.base_norm) < loosest
 

@@ -3,12 +3,15 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
+from typer import Context
 
-from wordsway.cli import completion
 from wordsway.models.loading.installed import SENTIMENT
+from wordsway.support import names
 
 
 def offered(line: str, shell: str = "bash", **environment: str) -> list[str]:
@@ -91,22 +94,62 @@ def test_completion_loads_nothing_heavy() -> None:
 
 
 def test_the_names_are_those_of_the_library() -> None:
-    from wordsway.learning.generalization import TRAININGS
+    """Names stand once, in `support/names.py`; what cannot read them there is compared with it."""
+    from wordsway.cli.options import At
     from wordsway.maps.activations import ACTIVATIONS
-    from wordsway.maps.named import NAMES
     from wordsway.models.loading import sentiment
-    from wordsway.search.ascent import BUDGETS
-    from wordsway.studies import toml_files
-    from wordsway.studies.run.engines import ENGINES
+    from wordsway.models.running.model import At as Entry
 
-    assert completion.MAPS == NAMES
-    assert completion.SCALES == toml_files.SCALES
-    assert completion.studies("") == toml_files.bundled_studies()
-    assert tuple(completion.figures("")) == toml_files.PAPER
-    assert set(completion.ACTIVATIONS) == {activation.name for activation in ACTIVATIONS}
-    assert completion.BUDGETS == tuple(BUDGETS) and completion.ENGINES == ENGINES
-    assert completion.TRAININGS == (*TRAININGS, "both")
+    assert set(names.ACTIVATIONS) == {activation.name for activation in ACTIVATIONS}
+    assert tuple(At) == get_args(Entry)
+    assert tuple(names.BUDGETS) == tuple(names.Budget)
     assert sentiment.NAME == SENTIMENT
+
+
+def test_every_name_can_be_used() -> None:
+    """Registered things are there, and all other names are taken where users give them."""
+    from wordsway.datasets.labelled_texts import check_source
+    from wordsway.maps.named import named_recipe
+    from wordsway.models.encoding.synthetic import SyntheticEncoder
+    from wordsway.support.devices import find_device
+    from wordsway.support.registry import load_home
+
+    homes = [*names.SCORES.homes.values(), *names.OUTPUTS.homes.values()]
+    homes += [*names.CERTIFICATES, *names.CERTIFICATES.values()]
+    assert all(callable(load_home(home)) for home in homes)
+    assert all(named_recipe(name) for name in names.MAPS)
+    for data in names.DATA:
+        check_source(data)
+    assert str(find_device(names.DEVICES[0])) == "cpu" and SyntheticEncoder(8).d == 8
+
+
+@pytest.mark.parametrize(
+    ("option", "known"),
+    [
+        ("measure --output", names.OUTPUTS),
+        ("measure --map", names.MAPS),
+        ("measure --budget", names.BUDGETS),
+        ("measure --activation", names.ACTIVATIONS),
+        ("measure --device", names.DEVICES),
+        ("substitute --output", names.OUTPUTS),
+        ("generalize --objective", names.OBJECTIVES),
+        ("generalize --training", names.TRAININGS),
+        ("reproduce --scale", names.SCALES),
+        ("reproduce --data", names.DATA),
+        ("run --engine", names.ENGINES),
+    ],
+)
+def test_help_and_completion_have_all_names(option: str, known: Iterable[str]) -> None:
+    from typer.main import get_command
+
+    from wordsway.cli.main import app
+
+    command, name = option.split()
+    commands: Any = get_command(app)
+    (parameter,) = [each for each in commands.commands[command].params if name in each.opts]
+    assert all(each in parameter.help for each in known)
+    offered = {each.value for each in parameter.shell_complete(Context(commands.commands[command]), "")}
+    assert {each for each in known if ":" not in each} <= offered
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -58,7 +58,7 @@ LINES = [
     ("measure hello --encoder sentiment", "is a classifier", "--model sentiment"),
     ("measure hello --model minilm --map raf", "--map belongs to a map", "leave one of them out"),
     ("measure hello --model minilm --output logits", "no logits", "use last, pooled.*sentiment"),
-    ("measure hello --model minilm --output logit", "'logit' is not known", "use last"),
+    ("measure hello --model minilm --output logit", "'logit' is not known", "use one of: last"),
     ("measure hello --device abacus", "'abacus' cannot be used", "use cpu.*wordsway doctor"),
     ("layers hello --device cuda:99", "'cuda:99' cannot be used", "use cpu.*wordsway doctor"),
     # Words, layers and sizes.

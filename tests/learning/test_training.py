@@ -16,8 +16,9 @@ from torch import Tensor
 
 import wordsway as ws
 from families import FAMILIES, tiny, tokenizer
-from wordsway.learning.penalty import OUTPUTS, Batch
+from wordsway.learning.penalty import Batch, trained_output
 from wordsway.models.moving.map import PretrainedMap
+from wordsway.models.moving.outputs.base import trained
 from wordsway.studies.cells.small_models import Split, corpus, word_tokenizer
 from wordsway.studies.cells.training_cell import REGIMES, TrainingCell
 from wordsway.studies.figures.draw import draw_study
@@ -284,13 +285,13 @@ def by_hand(model: Any, text: str, token: int, delta: Tensor, output: str) -> fl
         hook.remove()
         last = ran.hidden_states[-1][0]
         return {"last": last, "pooled": last.mean(0), "pooled:first": last[0], "pooled:last": last[-1],
-                "logits": ran.logits[0]}[output]  # fmt: skip
+                "pooled:mean": last.mean(0), "norm": last.norm(dim=1), "logits": ran.logits[0]}[output]  # fmt: skip
 
     base = features(torch.zeros_like(delta))
     return float((features(delta) - base).norm() / base.norm())
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("output", trained())
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_the_change_of_padded_texts_is_that_of_each_alone(output: str, side: str) -> None:
     if (output, side) == ("logits", "left"):
@@ -302,7 +303,7 @@ def test_the_change_of_padded_texts_is_that_of_each_alone(output: str, side: str
     starts = inputs["attention_mask"].argmax(1)
     # BERT counts positions from the padded start.
     inputs["position_ids"] = (torch.arange(inputs["input_ids"].shape[1])[None] - starts[:, None]).clamp(min=0)
-    batch = Batch(model, inputs, output)
+    batch = Batch(model, inputs, trained_output(output))
     tokens = torch.tensor([2, 4]) + starts
     delta = batch.find_moves(tokens, 0.8, 2, torch.Generator().manual_seed(0))
     found = batch.relative_change(tokens, delta)
@@ -315,7 +316,7 @@ def test_the_change_of_padded_texts_is_that_of_each_alone(output: str, side: str
 
 def test_its_gradient_is_that_of_the_change_with_the_move_held_fixed() -> None:
     model = tiny("bert", "classifier", torch.float64)
-    batch = Batch(model, tokenizer()(TEXTS, padding=True, return_tensors="pt"), "pooled")
+    batch = Batch(model, tokenizer()(TEXTS, padding=True, return_tensors="pt"), trained_output("pooled"))
     tokens = torch.tensor([2, 3])
     delta = batch.find_moves(tokens, 1.0, 1, torch.Generator().manual_seed(0))
     weight = model.base_model.encoder.layer[1].attention.self.query.weight
@@ -364,7 +365,7 @@ def test_training_on_it_moves_word_sensitivity(weight: float, goes: str) -> None
 
 def test_only_words_are_moved_and_all_of_them() -> None:
     inputs = tokenizer()(TEXTS, padding=True, return_tensors="pt")
-    batch = Batch(tiny("bert"), inputs, "pooled")
+    batch = Batch(tiny("bert"), inputs, trained_output("pooled"))
     drawn = torch.stack([batch.random_words(tokenizer(), torch.Generator().manual_seed(k)) for k in range(300)])
     lengths = inputs["attention_mask"].sum(1).tolist()
     for column, length in zip(drawn.T, lengths, strict=True):

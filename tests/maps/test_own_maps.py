@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 import wordsway as ws
 from wordsway.cli.main import app
 from wordsway.maps.from_callable import FromCallable
-from wordsway.maps.named import VARIABLE, named_recipe, split_names
+from wordsway.maps.named import named_recipe, split_names
 from wordsway.studies.curve import CurvePlan
+from wordsway.support.own_code import VARIABLE
 
 MODULE = """
 import torch
@@ -66,7 +67,7 @@ def test_names_with_options() -> None:
         "mine:make",
     )
     for name, message in [
-        ("raff", "not known; use one of: rf, drf, raf, relu-raf, transformer"),
+        ("raff", "not known; use one of: rf, drf, raf, relu-raf, linear-raf, transformer"),
         ("raf:head=2", "option 'head', which is not known; use: score, temperature, heads"),
         ("raf:heads=two", "heads must be a whole number, got 'two'"),
         ("raf:", "no options after the colon"),

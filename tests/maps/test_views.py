@@ -12,8 +12,7 @@ from torch import Tensor
 import wordsway as ws
 from wordsway.maps.base import FeatureMap, PlainView, View
 from wordsway.maps.features.random_features import FeatureNetwork
-
-TOLERANCE = 1e-10
+from wordsway.testing.map_tests import TOLERANCE, assert_equal_views, plain_view, token_sets, value_and_gradient
 
 
 def dense_attention(W: Tensor, score: str, temperature: float = 1.0) -> Callable[[Tensor], Tensor]:
@@ -47,46 +46,6 @@ def dense_network(phi: FeatureNetwork) -> Callable[[Tensor], Tensor]:
         return h
 
     return function
-
-
-def plain_view(function: Callable[[Tensor], Tensor], X: Tensor, tokens: list[int]) -> PlainView:
-    """Whole evaluations of a function, one text at a time."""
-    return PlainView(lambda texts: torch.stack([function(x).flatten() for x in texts]), X, tokens, torch.float64, "cpu")
-
-
-def value_and_gradient(function: Callable[[Tensor], Tensor], delta: Tensor) -> tuple[Tensor, Tensor]:
-    delta = delta.clone().requires_grad_(True)
-    value = function(delta)
-    weights = torch.linspace(0.5, 1.5, value.numel(), dtype=value.dtype).reshape(value.shape)
-    return value.detach(), torch.autograd.grad((weights * value).sum(), delta)[0]
-
-
-def assert_equal_views(view: View, plain: PlainView, rng: torch.Generator) -> None:
-    m, d = len(view.tokens), view.X.shape[1]
-    features = plain._base.numel()
-    targets = torch.randn(3, features, generator=rng, dtype=torch.float64)
-    assert view.base_norm == pytest.approx(plain.base_norm, rel=1e-12)
-    for batch in ((), (4,), (2, 3)):
-        delta = torch.randn(*batch, m, d, generator=rng, dtype=torch.float64)
-        pairs = [
-            (view.sq_norm, plain.sq_norm),
-            (view.change, plain.change),
-            (view.inner_products(targets), plain.inner_products(targets)),
-        ]
-        for ours, reference in pairs:
-            found, wanted = value_and_gradient(ours, delta), value_and_gradient(reference, delta)
-            for a, b in zip(found, wanted, strict=True):
-                assert a.shape == b.shape
-                torch.testing.assert_close(a, b, rtol=TOLERANCE, atol=TOLERANCE)
-
-
-def token_sets(n: int) -> list[list[int]]:
-    sets = [[i] for i in range(n)]
-    if n >= 2:
-        sets += [[n - 1, 0], list(range(n))]
-    if n >= 4:
-        sets += [[3, 1, 2]]
-    return sets
 
 
 @pytest.mark.parametrize("score", ["softmax", "relu"])
@@ -141,18 +100,6 @@ def test_attention_view_for_any_text(n: int, d: int, score: str, scale: float, s
     size = max(1.0, plain.base_norm**2, float(plain.sq_norm(delta).max()))
     torch.testing.assert_close(view.sq_norm(delta), plain.sq_norm(delta), rtol=1e-9, atol=1e-9 * size)
     torch.testing.assert_close(view.change(delta), plain.change(delta), rtol=1e-9, atol=1e-9 * math.sqrt(size))
-
-
-@pytest.mark.parametrize("score", ["softmax", "relu"])
-def test_many_views_at_once_equal_one_by_one(score: str, rng: torch.Generator) -> None:
-    X = ws.synthetic_tokens(6, 5, seed=0)
-    phi: FeatureMap = ws.RandomAttention(score).sample(d=5, seed=0)
-    views = [phi.view(X, [i]) for i in range(6)]
-    delta = torch.randn(6, 4, 1, 5, generator=rng, dtype=torch.float64)
-    together = value_and_gradient(phi.sq_norms(views), delta)
-    apart = value_and_gradient(lambda x: torch.stack([v.sq_norm(p) for v, p in zip(views, x, strict=True)]), delta)
-    for a, b in zip(together, apart, strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
 
 
 def test_saturated_softmax_keeps_its_digits() -> None:

@@ -16,7 +16,7 @@ from wordsway.models.running.entry import Site
 from wordsway.models.running.model import Transformer
 
 TEXT = "The waiter was uncharacteristically rude, and the soup cold."
-OUTPUTS = ["last", "pooled", "pooled:first", "pooled:last", "layer:0", "layer:1", "layer:2", "all-layers"]
+OUTPUTS = ["last", "pooled", "pooled:first", "pooled:last", "layer:0", "layer:1", "layer:2", "all-layers", "norm"]
 
 
 def the_map(family: str, output: str = "last", head: str = "", **more: Any) -> PretrainedMap:
@@ -53,6 +53,8 @@ def expected(ran: Any, output: str) -> Tensor:
     if output.startswith("layer:"):
         return states[int(output[-1])].flatten()
     last = states[-1][0]
+    if output == "norm":
+        return last.square().sum(-1).sqrt()
     return {"last": last.flatten(), "pooled": last.mean(0), "pooled:first": last[0], "pooled:last": last[-1]}[output]
 
 

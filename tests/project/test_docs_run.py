@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from docs_blocks import ROOT, TOLERANCE, Block, all_blocks, differences, inline_commands, words_of
 from searched import Searched
 from wordsway.cli.main import app
-from wordsway.maps.named import VARIABLE
 from wordsway.support.errors import TextWarning
+from wordsway.support.own_code import VARIABLE
 
 BLOCKS = all_blocks()
 COMMANDS = [(block, line) for block in BLOCKS for line, _ in block.commands()]
@@ -205,13 +205,13 @@ def check_command(line: str) -> None:
 
 @pytest.mark.parametrize(("block", "line"), [pytest.param(b, c, id=f"{b.name}:{c}") for b, c in COMMANDS])
 def test_command_is_one(block: Block, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wordsway.maps.named.allow_maps", lambda *modules: None)
+    monkeypatch.setattr("wordsway.support.own_code.allow_maps", lambda *modules: None)
     check_command(line)
 
 
 @pytest.mark.parametrize(("name", "line"), [pytest.param(*found, id=": ".join(found)) for found in inline_commands()])
 def test_command_in_running_text(name: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wordsway.maps.named.allow_maps", lambda *modules: None)
+    monkeypatch.setattr("wordsway.support.own_code.allow_maps", lambda *modules: None)
     if len(words := line.removesuffix(" ...").split()) > 2:
         check_command(" ".join(words))
     else:  # a command is spoken of

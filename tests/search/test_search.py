@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 
 import wordsway as ws
+from wordsway.maps.ascents import Ascent
 from wordsway.maps.base import FeatureMap, View
 from wordsway.maps.features.random_features import FeatureView
-from wordsway.search.ascent import Ascent, Found, maximize, start_points, suited
+from wordsway.search.ascent import Found, maximize, start_points
 from wordsway.search.regions import Ball, Region, Sphere
 
 MAPS = ["rf", "drf", "raf", "relu-raf"]
@@ -30,7 +31,7 @@ def test_feasible_and_not_below_its_starts(name: str, shape: tuple[int, int]) ->
     phi = ws.named_map(name, n, d, seed=1)
     region = Ball(math.sqrt(d), 1, d)
     view = phi.view(X, [0], dtype=torch.float64)
-    ascent = suited(view)
+    ascent = view.ascent()
     points, _ = start_points([view], phi.sq_norms([view]), region, 0, min(ascent.starts, ascent.budget // 3))
     at_starts = view.sq_norm(region.delta(points[0]))
     fresh = ws.named_map(name, n, d, seed=1)  # a lazy map answers by the order of questions, so ask a new one

@@ -15,10 +15,11 @@ from typer.testing import CliRunner
 import wordsway as ws
 from docs_blocks import all_blocks
 from wordsway.cli.main import app
-from wordsway.maps.named import VARIABLE
 from wordsway.studies.cells.base import Shelf
 from wordsway.studies.cells.flip_cell import FlipCell
-from wordsway.studies.cells.kinds import BUILT_IN, kind_of, name_of
+from wordsway.studies.cells.kinds import kind_of, name_of
+from wordsway.support.names import CELLS
+from wordsway.support.own_code import VARIABLE
 from wordsway.testing.cells import CellTests
 
 TEXT = "One word in a long text counts."
@@ -42,7 +43,7 @@ QUICK = ("sensitivity", "random_change")  # in seconds; the others load models o
 
 
 def test_every_kind_has_an_example() -> None:
-    assert set(EXAMPLES) == set(BUILT_IN), "a new kind brings an example, and is tested by it"
+    assert set(EXAMPLES) == set(CELLS), "a new kind brings an example, and is tested by it"
 
 
 @pytest.fixture(
@@ -66,7 +67,7 @@ class TestBuiltIn(CellTests):
 
 
 def test_kinds_by_name() -> None:
-    for name in BUILT_IN:
+    for name in CELLS:
         assert kind_of(name).__dataclass_params__.frozen  # pyright: ignore[reportAttributeAccessIssue]
     assert name_of(FlipCell(map="raf", n=2, train_size=2)) == "flips"
     with pytest.raises(ws.InputError, match=r"measure='mood' is not known; use one of: sensitivity, .*MODULE:CLASS"):

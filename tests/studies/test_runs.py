@@ -28,7 +28,7 @@ from wordsway.studies.run.store import Store, load_arrays
 from wordsway.studies.run.tables import read_table
 from wordsway.studies.run.worker import Report
 from wordsway.studies.study import Job
-from wordsway.studies.toml_files import bundled_studies
+from wordsway.support.names import studies as built_in
 
 TINY = {"map": ["rf", "raf"], "n": [4, 8], "d": 16, "trials": 2, "certificate": False}
 # Cells that take about a third of a second each: long enough to be killed in the middle of one.
@@ -432,7 +432,7 @@ def test_reproduce(tmp_path: Path) -> None:
     assert (out / "all.parquet").read_bytes().startswith(b"PAR1")
     assert "tables are equal" in runner.invoke(app, ["compare", str(out), str(out)]).stdout
     listed = json.loads(runner.invoke(app, ["studies", "--json"]).stdout)
-    assert [each["name"] for each in listed] == bundled_studies()
+    assert [each["name"] for each in listed] == built_in()
 
 
 def test_panels_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:

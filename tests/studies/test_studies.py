@@ -20,13 +20,15 @@ from wordsway.cli.main import app
 from wordsway.studies.adapt import adapted, narrowed
 from wordsway.studies.cells.base import Cell
 from wordsway.studies.cells.flip_cell import FlipCell
-from wordsway.studies.cells.kinds import BUILT_IN, kind_of
+from wordsway.studies.cells.kinds import kind_of
 from wordsway.studies.cells.recipes import RESULT_VERSION, cell_of, key_of, recipe_of
 from wordsway.studies.cells.sensitivity_cell import SensitivityCell
 from wordsway.studies.claims import Claim, judge
 from wordsway.studies.compare_runs import compare_tables
 from wordsway.studies.run.tables import Table
-from wordsway.studies.toml_files import PAPER, SCALES, bundled_studies, find_study, load_study
+from wordsway.studies.toml_files import find_study, load_study
+from wordsway.support.names import CELLS, SCALES, paper_figures
+from wordsway.support.names import studies as built_in
 
 GRID = {"map": ["rf", "raf"], "n": [4, 8], "d": 16, "trials": 2}
 
@@ -37,7 +39,7 @@ def values(study: ws.Study, panel: str, name: str) -> Any:
 
 def test_the_published_settings() -> None:
     """PAPER: the grids of Figures 2 to 5."""
-    assert [name for name in bundled_studies() if name.startswith("fig")] == list(PAPER)
+    assert paper_figures() == ["fig1", "fig2", "fig3", "fig4", "fig5"]
     fig2, fig3, fig4, fig5 = (find_study(name) for name in ("fig2", "fig3", "fig4", "fig5"))
     assert values(fig2, "left", "n") == list(range(90, 151, 10)) and values(fig2, "left", "d") == [192, 384, 768]
     assert values(fig2, "right", "depth") == [2, 4, 8] and values(fig2, "right", "n") == [50, 60, 70, 80]
@@ -58,7 +60,7 @@ def test_the_published_settings() -> None:
 
 
 @pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("name", bundled_studies())
+@pytest.mark.parametrize("name", built_in())
 def test_every_bundled_study_is_whole(name: str, scale: str) -> None:
     study = find_study(name, scale)
     panels = [list(panel.cells()) for panel in study.panels]
@@ -186,7 +188,7 @@ def test_the_example_of_the_docs(tmp_path: Path) -> None:
     file.write_text(example, encoding="utf-8")
     sizes = {scale: sum(1 for _ in load_study(file, scale).panels[0].cells()) for scale in SCALES}
     assert sizes == {"smoke": 2 * 2 * 5 * 2, "laptop": 3 * 2 * 5 * 5, "paper": 3 * 2 * 5 * 5}
-    for kind in map(kind_of, BUILT_IN):  # the table of fields is whole
+    for kind in map(kind_of, CELLS):  # the table of fields is whole
         for name in (f.name for f in fields(kind) if f.name not in ("trial", "seed")):
             assert re.search(rf"\b{name}\b", page), name
 

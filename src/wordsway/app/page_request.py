@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from wordsway.app.offers import Offer
 from wordsway.models.loading.sentiment import NAME as SENTIMENT
 from wordsway.support.errors import InputError
+from wordsway.support.names import BUDGETS, SIMPLE_OUTPUTS
 
 if TYPE_CHECKING:
     from wordsway.measures.question import Question
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 20_000
 MOST_TOKENS = 512
-BUDGETS = ("quick", "default", "thorough")
-OUTPUTS = ("last", "pooled", "logits", "all-layers")
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class PageRequest:
     @staticmethod
     def of(values: Any, offers: Mapping[str, Offer]) -> "PageRequest":
         """Parse what a client sent; an InputError says what is wrong with it."""
-        from wordsway.maps.named import named_recipe
+        from wordsway.maps.named import is_own, named_recipe
 
         if not isinstance(values, dict):
             raise InputError("a question is a JSON object")
@@ -61,12 +60,14 @@ class PageRequest:
         if (asked.map is None) == (asked.model is None):
             raise InputError("a question is about a map or about a model")
         if asked.map is not None:
-            named_recipe(asked.map)  # never imports anything: a page cannot ask for a map of one's own
+            if is_own(asked.map):  # a page must not make anybody's machine run code
+                raise InputError(f"map={asked.map!r} is code of your own; measure it with wordsway measure --own")
+            named_recipe(asked.map)
         _known(asked.encoder if asked.model is None else asked.model, offers)
         if asked.model is None and asked.encoder == SENTIMENT:
             raise InputError(f"{SENTIMENT!r} is a model, not an encoder; its encoder is 'minilm'")
-        if asked.budget not in BUDGETS or asked.output not in OUTPUTS:
-            raise InputError(f"budget is one of {', '.join(BUDGETS)}; output one of {', '.join(OUTPUTS)}")
+        if asked.budget not in BUDGETS or asked.output not in SIMPLE_OUTPUTS:
+            raise InputError(f"budget is one of {', '.join(BUDGETS)}; output one of {', '.join(SIMPLE_OUTPUTS)}")
         if not 0 < asked.radius <= 1000:
             raise InputError("the radius must be a positive number, at most 1000")
         if asked.n is not None and not 1 <= asked.n <= MOST_TOKENS:

@@ -18,11 +18,11 @@ from wordsway.app.guard import Guard, read_json
 from wordsway.app.jobs import Full, Job, Worker
 from wordsway.app.measuring import Kept, Measured, explain_word, measure
 from wordsway.app.offers import Offer
-from wordsway.app.page_request import BUDGETS, MOST_TOKENS, OUTPUTS, PageRequest
-from wordsway.maps.named import NAMES
+from wordsway.app.page_request import MOST_TOKENS, PageRequest
 from wordsway.models.loading.sentiment import NAME as SENTIMENT
 from wordsway.report.page import report_html, script, stylesheet
 from wordsway.support.errors import InputError
+from wordsway.support.names import BUDGETS, MAPS, SIMPLE_OUTPUTS
 
 EXAMPLE = "The food was good, but the waiter was rude."
 _PAUSE = 0.05  # between two looks at what a job has said
@@ -138,11 +138,11 @@ def page_html(offers: Mapping[str, Offer], token: str) -> str:
         token=token,
         version=__version__,
         example=EXAMPLE,
-        maps=NAMES,
+        maps=MAPS,
         models=list(offers.values()),
         encoders=[offer for offer in offers.values() if offer.name != SENTIMENT],
-        outputs=OUTPUTS,
-        budgets=BUDGETS,
+        outputs=SIMPLE_OUTPUTS,
+        budgets=tuple(BUDGETS),
         most_tokens=MOST_TOKENS,
     )
 

@@ -2,7 +2,8 @@
 
 Notation: Delta = c rho e + v with e = x_i / |x_i| and v orthogonal to e, so |v| <= rho_c = rho sqrt(1 - c^2). Row j
 other than i gives the moved token the weight a_j(s_j), non-decreasing in s_j = A_j . Delta = c rho alpha_j + t_j
-with alpha = A e and t = M v, M = A (I - e e^T). Its squared change is at most
+(`PooledScore.monotone`; else there is no bound) with alpha = A e and t = M v, M = A (I - e e^T). Its squared change is
+at most
     psi_j = a^2 rho^2 + 2 a (a - p) c rho (|x_i| - e . r_j) + 2 a |a - p| rho_c |r_j - (e . r_j) e| + (a - p)^2 |x_i
     - r_j|^2.
 
@@ -35,7 +36,7 @@ from torch import Tensor
 from wordsway.certificates.base import Certificate
 from wordsway.certificates.several_bound import several_bound
 from wordsway.maps.attention.attention_view import AttentionView
-from wordsway.maps.attention.scores import PooledScore
+from wordsway.maps.attention.scores.base import PooledScore
 
 _FIRST_INTERVALS = 5
 _SPLITS = 8
@@ -66,13 +67,13 @@ class _Rows:
 
 
 def certify_attention(view: AttentionView, radius: float) -> Certificate:
-    """The bound of this module, over the ball of `radius` around one token; that of `several` for more."""
+    """Bound the change over the ball of `radius` around one token; `several_bound` does so for more."""
     if len(view.tokens) != 1:
-        if view.score.name not in ("softmax", "relu") or not view.text.sight.whole:
-            what = view.score.name if view.text.sight.whole else "masked"
-            return Certificate(None, 0.0, f"no certificate is known for several tokens under {what} attention")
-        total = several_bound(view, radius)
-        return Certificate(math.sqrt(total) / view.base_norm * (1 + _margin(view)))
+        return _certify_several(view, radius)
+    if not view.score.monotone:
+        return Certificate(
+            None, 0.0, f"no certificate: under {_name(view.score)}, a weight may fall as its logit grows"
+        )
     rows = _geometry(view, radius)
     guess = (4 * radius**2 / (2 + math.log(len(view.X))) ** 2, 0.5)
     queue: list[tuple[float, float, float, tuple[float, float]]] = []
@@ -90,6 +91,21 @@ def certify_attention(view: AttentionView, radius: float) -> Certificate:
             break
     total = -queue[0][0]
     return Certificate(math.sqrt(max(0.0, total)) / view.base_norm * (1 + _margin(view)))
+
+
+def _certify_several(view: AttentionView, radius: float) -> Certificate:
+    if not view.text.sight.whole:
+        return Certificate(None, 0.0, "no certificate is known for several tokens under masked attention")
+    if view.score.lipschitz is None:
+        return Certificate(
+            None, 0.0, f"no certificate for several tokens: {_name(view.score)} does not say how steep it is"
+        )
+    total = several_bound(view, radius)
+    return Certificate(math.sqrt(total) / view.base_norm * (1 + _margin(view)))
+
+
+def _name(score: PooledScore) -> str:
+    return f"the score {type(score).__name__}"
 
 
 def _margin(view: AttentionView) -> float:

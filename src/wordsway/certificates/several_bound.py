@@ -3,8 +3,9 @@
 Notation: sigma_j is the norm over k of s_jk = A_j . delta_k, by which row j's logits for the moved tokens change. All
 rows share one budget: sum_j sigma_j^2 = sum_k |A delta_k|^2 <= |A|_op^2 rho^2.
 
-**A row that stays.** The moved tokens' pooled logit grows by at most c sigma_j, where c is the Lipschitz constant of
-pooling in the 2-norm (1 for logsumexp, sqrt(m) for a sum of m), so their common weight is at most a bar_j(sigma_j).
+**A row that stays.** The moved tokens' pool grows by at most c sigma_j, where c is the Lipschitz constant of pooling in
+the 2-norm (1 for logsumexp, sqrt(m) times that of f for a sum of m masses f), so their common weight is at most a
+bar_j(sigma_j), the score's `most_shared`.
 With common weight a, the row changes by sum_k w_jk delta_k, at most a rho, plus a (y - r_j) - u_j, where y is some
 average of the x_k and u_j = sum_k b_jk (x_k - r_j) with the old weights b. Both together are at most
     f_j(a) = a rho + max_k |a (x_k - r_j) - u_j|,
@@ -16,8 +17,6 @@ The maxima are over intervals that cover all sigma, with g_j at the right end an
 **A row that moves** is a convex combination of old tokens and moved ones (or 0): it moves no further than to one of
 these points.
 """
-
-import math
 
 import torch
 from torch import Tensor
@@ -52,15 +51,12 @@ def several_bound(view: AttentionView, radius: float) -> float:
 def _row_bounds(view: AttentionView, radius: float, sigma: Tensor) -> Tensor:
     """g_j(sigma) for the rows that stay."""
     stay = view.stay
-    m = len(view.tokens)
-    steepness = math.sqrt(m) if view.score.silences else 1.0
-    pooled = view.score.pool(view.logits[stay])[:, None] + steepness * sigma
-    share = view.score.share(view.pooled[stay][:, None], pooled)  # shape: (j, cells)
+    share = view.score.most_shared(view.pooled[stay][:, None], view.logits[stay], sigma)  # shape: (j, cells)
     offsets = view.text.X[list(view.tokens)] - view.rest[stay][:, None]  # x_k - r_j, shape: (j, k, d)
     u = (view.old[stay][..., None] * offsets).sum(1)
     square, cross, constant = offsets.square().sum(-1), (offsets * u[:, None]).sum(-1), u.square().sum(-1)
     found = constant.sqrt()[:, None].expand_as(share)  # f_j(0)
-    for k in range(m):
+    for k in range(len(view.tokens)):
         distance = (share.square() * square[:, k, None] - 2 * share * cross[:, k, None] + constant[:, None]).clamp(
             min=0
         )

@@ -1,28 +1,17 @@
-"""What a shell offers when Tab is pressed. Nothing heavy is imported: a shell asks at every press, and waits.
+"""Names that a shell offers when Tab is pressed. Nothing heavy is imported: a shell asks at every press, and waits.
 
-The names are written here a second time, as their homes load torch; a test holds the two lists together.
+The names are those of `support/names.py`, which needs no torch.
 """
 
 from collections.abc import Callable
-from importlib.resources import files
 
-MAPS = ("rf", "drf", "raf", "relu-raf", "transformer")
-ENCODERS = ("synthetic", "correlated")
-SCALES = ("smoke", "laptop", "paper")
-BUDGETS = ("quick", "default", "thorough")
-ENGINES = ("inline", "processes", "dask")
-DATA = ("sample", "imdb", "sentences")
-OUTPUTS = ("last", "pooled", "logits", "all-layers")  # shells break words at colons
-DEVICES = ("cpu", "cuda", "mps")
-ACTIVATIONS = ("relu", "tanh", "gelu", "identity")
-OBJECTIVES = ("align", "error", "penalized")
-TRAININGS = ("finetune", "retrain", "both")
+from wordsway.support import names as known
 
 Complete = Callable[[str], list[str]]
 
 
 def one_of(*names: str) -> Complete:
-    """Names that begin with what was typed."""
+    """Offer names that begin with what was typed."""
 
     def complete(incomplete: str) -> list[str]:
         return [name for name in names if name.startswith(incomplete)]
@@ -31,7 +20,7 @@ def one_of(*names: str) -> Complete:
 
 
 def list_of(*names: str) -> Complete:
-    """The same for names by commas: the last of them is completed, and none is offered twice."""
+    """Complete names by commas: the last of them is completed, and none is offered twice."""
 
     def complete(incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",")
@@ -42,30 +31,29 @@ def list_of(*names: str) -> Complete:
 
 
 def models(incomplete: str) -> list[str]:
-    """Models that need no download."""
+    """Offer models that need no download."""
     from wordsway.models.loading.installed import models_at_hand
 
     return one_of(*(model.name for model in models_at_hand()))(incomplete)
 
 
 def encoders(incomplete: str) -> list[str]:
-    """The same without classifiers, and with Gaussian words."""
-    return [name for name in models(incomplete) if name != "sentiment"] + one_of(*ENCODERS)(incomplete)
+    """Offer models without classifiers, and Gaussian words."""
+    return [name for name in models(incomplete) if name != "sentiment"] + one_of(*known.GAUSSIAN)(incomplete)
 
 
 def studies(incomplete: str) -> list[str]:
-    """Studies that come along."""
-    names = (file.name for file in (files("wordsway.studies") / "built_in").iterdir())
-    return one_of(*sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))(incomplete)
+    """Offer the built-in studies."""
+    return one_of(*known.studies())(incomplete)
 
 
 def figures(incomplete: str) -> list[str]:
-    """Those that are the paper's."""
-    return [name for name in studies(incomplete) if name.startswith("fig")]
+    """Offer the built-in studies that are figures of the paper."""
+    return one_of(*known.paper_figures())(incomplete)
 
 
 def data(incomplete: str) -> list[str]:
-    """Labelled texts by name, and the tables under WORDSWAY_DATA."""
+    """Offer labelled texts by name, and the tables under WORDSWAY_DATA."""
     from wordsway.models.loading.installed import tables_at_hand
 
-    return one_of(*DATA, *(table.name for table in tables_at_hand()))(incomplete)
+    return one_of(*known.DATA, *(table.name for table in tables_at_hand()))(incomplete)

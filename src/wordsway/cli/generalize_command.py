@@ -16,7 +16,9 @@ from wordsway.cli.options import (
 )
 from wordsway.cli.options import whole_numbers as whole
 from wordsway.cli.output import finish_grid
+from wordsway.support import names
 from wordsway.support.errors import InputError
+from wordsway.support.names import either
 
 if TYPE_CHECKING:
     from wordsway.studies.generalize import FlipPlan, Flips
@@ -29,13 +31,17 @@ def generalize(
     n: Annotated[str, typer.Option("--n", help="Context lengths, by commas.")] = "40",
     train_size: Annotated[str, typer.Option(help="Numbers of training texts, by commas.")] = "100,400",
     training: Annotated[
-        str, typer.Option(help="finetune, retrain or both.", autocompletion=completion.one_of(*completion.TRAININGS))
+        str,
+        typer.Option(
+            help=f"{either((*names.TRAININGS, 'both'))}.",
+            autocompletion=completion.one_of(*names.TRAININGS, "both"),
+        ),
     ] = "both",
     objective: Annotated[
         str,
         typer.Option(
-            help="What the move minimises, by commas: align, error, penalized.",
-            autocompletion=completion.list_of(*completion.OBJECTIVES),
+            help=f"What the move minimises, by commas: {', '.join(names.OBJECTIVES)}.",
+            autocompletion=completion.list_of(*names.OBJECTIVES),
         ),
     ] = "align,error",
     penalty: Annotated[
@@ -74,7 +80,6 @@ def generalize(
             raise InputError(f"--shorter-than {shorter_than} leaves no texts of n={max(whole(n, '--n'))} tokens")
         if training != "both" and "both" in training:
             raise InputError("--training both is alone; else finetune, retrain or finetune,retrain")
-        from wordsway.learning.generalization import TRAININGS
         from wordsway.maps.named import split_names
         from wordsway.studies.generalize import FlipPlan
         from wordsway.studies.generalize import generalize as run
@@ -84,7 +89,7 @@ def generalize(
             maps=split_names(common.map),
             n=tuple(whole(n, "--n")),
             train_sizes=tuple(whole(train_size, "--train-size")),
-            trainings=TRAININGS if training == "both" else names_of(training),
+            trainings=names.TRAININGS if training == "both" else names_of(training),
             objectives=names_of(objective),
             penalties=(0.1,) if penalty is None else tuple(numbers_of(penalty, "--penalty")),
             trials=trials,

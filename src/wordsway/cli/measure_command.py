@@ -34,7 +34,9 @@ from wordsway.cli.options import (
     read_text,
 )
 from wordsway.cli.output import ResultOutput, check_page
+from wordsway.support import names
 from wordsway.support.errors import InputError
+from wordsway.support.names import either
 
 
 @app.command(cls=TextCommand)
@@ -54,8 +56,8 @@ def measure(
     output: Annotated[
         str | None,
         typer.Option(
-            help="Of a model: last (unless given), pooled, logits, layer:K or all-layers.",
-            autocompletion=completion.one_of(*completion.OUTPUTS),
+            help=f"Of a model: {either(names.OUTPUTS)} (last unless given).",
+            autocompletion=completion.one_of(*names.SIMPLE_OUTPUTS),
         ),
     ] = None,
     at: Annotated[At | None, typer.Option(help="Of a model: where moves enter (embeddings unless given).")] = None,
@@ -63,8 +65,8 @@ def measure(
         str | None,
         typer.Option(
             "--map",
-            help="rf, drf, raf (unless given), relu-raf, transformer; raf:heads=4,causal.",
-            autocompletion=completion.one_of(*completion.MAPS),
+            help=f"{either(names.MAPS)} (raf unless given); with options as in raf:heads=4,causal.",
+            autocompletion=completion.one_of(*names.MAPS),
         ),
     ] = None,
     own: Own = None,
@@ -96,14 +98,14 @@ def measure(
         str | None,
         typer.Option(
             help="With --tokens-at-once: greedy, random or given (--token).",
-            autocompletion=completion.one_of("greedy", "random", "given"),
+            autocompletion=completion.one_of(*names.CHOICES),
         ),
     ] = None,
     ball: Annotated[
         str,
         typer.Option(
             help="With --tokens-at-once: a ball for each token, or one shared.",
-            autocompletion=completion.one_of("each", "shared"),
+            autocompletion=completion.one_of(*names.BALLS),
         ),
     ] = "each",
     radius: Annotated[
@@ -114,16 +116,16 @@ def measure(
     activation: Annotated[
         str,
         typer.Option(
-            help="relu, tanh, gelu or identity, for rf and drf.",
-            autocompletion=completion.one_of(*completion.ACTIVATIONS),
+            help=f"{either(names.ACTIVATIONS)}, for rf and drf.",
+            autocompletion=completion.one_of(*names.ACTIVATIONS),
         ),
     ] = "relu",
     temperature: Annotated[float, typer.Option(help="Of the softmax, for raf.")] = 1.0,
     budget: Annotated[
         str | None,
         typer.Option(
-            help="Of the search of a token: quick, default, thorough, or evaluations.",
-            autocompletion=completion.one_of(*completion.BUDGETS),
+            help=f"Of the search of a token: {', '.join(names.BUDGETS)}, or evaluations.",
+            autocompletion=completion.one_of(*names.BUDGETS),
         ),
     ] = None,
     certificate: Annotated[

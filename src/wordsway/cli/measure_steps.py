@@ -10,11 +10,10 @@ from wordsway.cli.options import whole_numbers
 from wordsway.cli.output import ResultOutput, said
 from wordsway.support.errors import InputError
 from wordsway.support.files import check_target
+from wordsway.support.names import GAUSSIAN
 
 if TYPE_CHECKING:
     from wordsway.measures.question import OpenQuestion, Question
-
-GAUSSIAN = ("synthetic", "correlated")  # encoders without a model
 
 
 def check_early(word: str | None, token: str | None, against: str | None, moves: bool, out: Path | None) -> None:

@@ -5,7 +5,6 @@ grid of maps; `with_options` gives them to a command.
 """
 
 import inspect
-import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -17,8 +16,10 @@ import typer
 
 from wordsway.cli import completion
 from wordsway.cli.command import one_line_errors
+from wordsway.support import names
 from wordsway.support.errors import InputError
 from wordsway.support.files import check_target, decode
+from wordsway.support.names import Budget, either
 
 
 class At(StrEnum):
@@ -26,16 +27,10 @@ class At(StrEnum):
     word_embeddings = "word-embeddings"
 
 
-class Budget(StrEnum):
-    quick = "quick"
-    default = "default"
-    thorough = "thorough"
-
-
 def _allow(modules: list[str] | None) -> list[str] | None:
-    """Maps of one's own are code, which only the command line may ask for."""
+    """Allow modules of one's own: they are code, which only the command line may ask for."""
     if modules:
-        from wordsway.maps.named import allow_maps
+        from wordsway.support.own_code import allow_maps
 
         with one_line_errors(debug=False):
             allow_maps(*modules)
@@ -47,17 +42,15 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 Depth = Annotated[int | None, typer.Option(min=1, help="Layers of drf (2 unless given).")]
 Own = Annotated[
     list[str] | None,
-    typer.Option("--own", help="A module of yours whose maps may be used, as MODULE:FUNCTION.", callback=_allow),
+    typer.Option("--own", help="A module of yours that may be used, for --map MODULE:FUNCTION.", callback=_allow),
 ]
-Maps = Annotated[
-    str, typer.Option("--map", help="Maps, by commas.", autocompletion=completion.list_of(*completion.MAPS))
-]
+Maps = Annotated[str, typer.Option("--map", help="Maps, by commas.", autocompletion=completion.list_of(*names.MAPS))]
 DataEncoder = Annotated[
     str, typer.Option(help="With --data: minilm, a hub id or a folder.", autocompletion=completion.models)
 ]
 Engine = Annotated[
     str,
-    typer.Option(help="inline, processes (one a core) or dask.", autocompletion=completion.one_of(*completion.ENGINES)),
+    typer.Option(help="inline, processes (one a core) or dask.", autocompletion=completion.one_of(*names.ENGINES)),
 ]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes, or Dask workers of this machine.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
@@ -79,7 +72,9 @@ AtOption = Annotated[
 BudgetOption = Annotated[Budget, typer.Option(help="How long to search.")]
 Radius = Annotated[float, typer.Option(help="Norm of a move, in units of the word's own embedding norm.")]
 MaxTokens = Annotated[int | None, typer.Option(help="Crop a text that is longer than this.")]
-Device = Annotated[str, typer.Option(help="cpu, cuda or mps.", autocompletion=completion.one_of(*completion.DEVICES))]
+Device = Annotated[
+    str, typer.Option(help=f"{either(names.DEVICES)}.", autocompletion=completion.one_of(*names.DEVICES))
+]
 Out = Annotated[Path | None, typer.Option(help="Also save the result to this JSON file.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw a picture to this file (.png, .pdf or .svg).")]
 Token = Annotated[
@@ -95,14 +90,14 @@ Scale = Annotated[
     str,
     typer.Option(
         help="smoke (seconds), laptop (minutes) or paper (the published grid).",
-        autocompletion=completion.one_of(*completion.SCALES),
+        autocompletion=completion.one_of(*names.SCALES),
     ),
 ]
 Trials = Annotated[int | None, typer.Option(min=1, help="Texts and weights to average over.")]
 Data = Annotated[
     str | None,
     typer.Option(
-        help="Labelled texts: imdb, sentences, sample, a file, a folder or a hub id.", autocompletion=completion.data
+        help=f"Labelled texts: {', '.join(names.DATA)}, a file, a folder or a hub id.", autocompletion=completion.data
     ),
 ]
 RunSeed = Annotated[int | None, typer.Option("--seed", min=0, help="Root of all randomness (0 unless given).")]
@@ -223,9 +218,8 @@ def names_of(text: str) -> tuple[str, ...]:
 
 def check_output(name: str | None) -> None:
     """Before a model is loaded: is there an output of that name?"""
-    if name is not None and not re.fullmatch(r"last|pooled(:first|:last|:mean)?|logits|all-layers|layer:\d+", name):
-        known = "last, pooled, pooled:first, pooled:last, logits, layer:K or all-layers"
-        raise InputError(f"--output {name!r} is not known; use {known}")
+    if name is not None:
+        names.OUTPUTS.key(name)
 
 
 def check_files(*paths: Path | None) -> None:

@@ -9,6 +9,7 @@ from wordsway.cli import completion
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.options import Data, Debug, Engine, Json, Own, RunSeed, Scheduler, Trials, Workers
 from wordsway.cli.run_studies import built_in_with_notes, run_and_show
+from wordsway.support import names
 from wordsway.support.errors import InputError
 
 
@@ -26,7 +27,7 @@ def run(
         str | None,
         typer.Option(
             help="smoke, laptop or paper: a file as it is. Unless given, laptop for a known study.",
-            autocompletion=completion.one_of(*completion.SCALES),
+            autocompletion=completion.one_of(*names.SCALES),
         ),
     ] = None,
     encoder: Annotated[
@@ -46,10 +47,10 @@ def run(
     """Run a study, of your own or one that comes along: a grid of maps, lengths, encoders and more."""
     with one_line_errors(debug):
         from wordsway.studies.adapt import adapted, narrowed
-        from wordsway.studies.toml_files import bundled_studies, load_study
+        from wordsway.studies.toml_files import load_study
 
         options: dict[str, Any] = {"encoder": encoder, "data": data, "trials": trials, "seed": seed}
-        if study in bundled_studies() and not Path(study).is_file():
+        if study in names.studies() and not Path(study).is_file():
             (found,) = built_in_with_notes([study], scale or "laptop", **options)
         else:
             found = load_study(study, scale or "paper")

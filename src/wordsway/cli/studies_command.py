@@ -4,17 +4,18 @@ import json
 
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.options import Debug, Json
+from wordsway.support import names
 
 
 @app.command()
 def studies(as_json: Json = False, debug: Debug = False) -> None:
     """List the studies that come along, with their panels and sizes."""
     with one_line_errors(debug):
-        from wordsway.studies.toml_files import SCALES, bundled_studies, find_study
+        from wordsway.studies.toml_files import find_study
 
         found = []
-        for name in bundled_studies():
-            sizes = {scale: find_study(name, scale) for scale in SCALES}
+        for name in names.studies():
+            sizes = {scale: find_study(name, scale) for scale in names.SCALES}
             panels = [{"id": p.id, "title": p.title, "measure": p.measure} for p in sizes["paper"].panels]
             cells = {scale: sum(1 for p in study.panels for _ in p.cells()) for scale, study in sizes.items()}
             found.append({"name": name, "title": sizes["paper"].title, "panels": panels, "cells": cells})

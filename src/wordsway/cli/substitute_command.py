@@ -15,7 +15,9 @@ from wordsway.cli.options import (
     word_list,
 )
 from wordsway.cli.output import finish, open_quietly
+from wordsway.support import names
 from wordsway.support.errors import InputError
+from wordsway.support.names import either
 
 
 class Search(StrEnum):
@@ -33,8 +35,8 @@ def substitute(
     output: Annotated[
         str | None,
         typer.Option(
-            help="last, pooled, logits, layer:K, all-layers (logits if the model has them).",
-            autocompletion=completion.one_of(*completion.OUTPUTS),
+            help=f"{either(names.OUTPUTS)} (logits if the model has them).",
+            autocompletion=completion.one_of(*names.SIMPLE_OUTPUTS),
         ),
     ] = None,
     candidates: Annotated[Path | None, typer.Option(help="Try only the words of this file, one a line.")] = None,

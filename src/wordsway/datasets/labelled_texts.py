@@ -122,7 +122,9 @@ def load_texts(
     if name == "sample" and shorter_than is not None and shorter_than > SAMPLE_LONGEST:
         shorter_than = None
     if balance and count is not None and count % 2:
-        raise InputError(f"count={count} cannot be balanced, as it is odd; use an even count or balance=False")
+        raise InputError(
+            f"count={count} cannot be balanced, as it is odd; use an even count or balance=False", argument="count"
+        )
     lengths = _Lengths(at_least or 0, math.inf if shorter_than is None else shorter_than, encoder)
     kept = _pick(rows, labels, lengths, count, balance, seed, dropped)
     if count is not None and len(kept) < count:
@@ -142,7 +144,7 @@ def load_texts(
 def _rows(name: str, text_column: str, label_column: str, split: str) -> Iterator[Row]:
     path = Path(name).expanduser()
     if split != "train" and (name == "sample" or path.is_file()):
-        raise InputError(f"split={split!r} has no meaning for {name!r}, which has no splits")
+        raise InputError(f"split={split!r} has no meaning for {name!r}, which has no splits", argument="split")
     if name == "sample":
         return read_sample()
     if name == "imdb":

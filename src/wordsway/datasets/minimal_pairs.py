@@ -88,7 +88,8 @@ def material(encoder: str) -> Material:
     if few < _LEAST_WORDS:
         raise InputError(
             f"encoder={encoder!r} has only {few} of the judgements of one kind as a single token, and minimal pairs "
-            f"take at least {_LEAST_WORDS}; use another encoder"
+            f"take at least {_LEAST_WORDS}; use another encoder",
+            argument="encoder",
         )
     return Material(words, content["subjects"])
 
@@ -105,11 +106,13 @@ def parted(whole: Material, key: Key) -> tuple[Material, Material, Material]:
 def draw_pairs(count: int, n: int, encoder: str, position: str, parts: Material, key: Key) -> list[MinimalPair]:
     """Pairs in the order of `key`: a larger count begins with those of a smaller one."""
     if position not in POSITIONS:
-        raise InputError(f"position={position!r} is not known; use one of: {', '.join(POSITIONS)}")
+        raise InputError(f"position={position!r} is not known; use one of: {', '.join(POSITIONS)}", argument="position")
     check_size(n, "n")
     least = shortest(encoder)
     if n < least:
-        raise InputError(f"n={n} is too short for every deciding sentence; {encoder} needs at least n={least} for them")
+        raise InputError(
+            f"n={n} is too short for every deciding sentence; {encoder} needs at least n={least} for them", argument="n"
+        )
     return [_draw(n, encoder, position, parts, generator(*key, n, k)) for k in range(count)]
 
 

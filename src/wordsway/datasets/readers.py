@@ -127,7 +127,7 @@ def read_hub(name: str, text_column: str, label_column: str, split: str) -> Iter
     try:
         with bars_for_people(), nullcontext() if reachable else _offline(settings, constants):
             table = datasets.load_dataset(name, split=split)
-    except Exception as error:
+    except Exception as error:  # the library's readers raise whatever a broken file makes them raise
         reason = one_line(error) if reachable else f"{why}, and the local cache does not have it ({one_line(error)})"
         raise InputError(f"cannot load the data set {name!r}: {reason}") from error
     return _columns(iter(table), name, text_column, label_column)

@@ -114,7 +114,7 @@ class RealTask(Task):
     def texts(self, count: int, n: int, d: int | None) -> tuple[Float[Tensor, "count n d"], Float[Tensor, " count"]]:
         size = self.encoded[0].X.shape[1]
         if d is not None and d > size:
-            raise InputError(f"d={d} is more than the {size} coordinates that the encoder gives")
+            raise InputError(f"d={d} is more than the {size} coordinates that the encoder gives", argument="d")
         X = torch.empty(count, n, d or size, dtype=torch.float64)
         for text, tokens in zip(X, self.encoded[:count], strict=True):
             text.copy_(tokens[:n].X if d is None else tokens[:n].first_dims(d).X)

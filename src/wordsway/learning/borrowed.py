@@ -17,7 +17,9 @@ def unwrapped(model: Any) -> Any:
         while not hasattr(model, "base_model") and isinstance(getattr(model, name, None), torch.nn.Module):
             model = getattr(model, name)
     if not (isinstance(model, torch.nn.Module) and hasattr(model, "base_model") and hasattr(model, "config")):
-        raise InputError(f"model must be a live model of the transformers library, got {type(model).__name__}")
+        raise InputError(
+            f"model must be a live model of the transformers library, got {type(model).__name__}", argument="model"
+        )
     return model
 
 

@@ -2,27 +2,26 @@
 
 import math
 import time
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.learning.flip_objectives import AIMS, Aim, FlipObjective
+from wordsway.learning.flip_objectives import FlipObjective
 from wordsway.learning.flip_result import Flip
 from wordsway.learning.readout import Readout, check_label
 from wordsway.maps.base import Prepared, View, moved
 from wordsway.measures.checked import Check, Way
 from wordsway.measures.words import radii_of
-from wordsway.search.ascent import maximize, suited
+from wordsway.search.ascent import maximize
 from wordsway.search.polish import polish
 from wordsway.search.regions import Ball
 from wordsway.support.errors import InputError, SpanError, TooLargeError
 from wordsway.support.memory import fits
+from wordsway.support.names import OBJECTIVES, TRAININGS, Aim, Training
 from wordsway.tokens import check_size
 
-Training = Literal["finetune", "retrain"]
-TRAININGS: tuple[str, ...] = get_args(Training)
 _NEAR_ZERO = 1e-3  # from where a descent goes on to zero by itself
 _POLISH, _LAST_DIGITS = 40, 10  # steps of that descent, in the search's precision and then in float64
 
@@ -63,9 +62,9 @@ class FlipCase:
     ) -> Flip:
         """Train on (X, y), then look for the move that lets the model follow the flip; see `Generalization.flip`."""
         training = check_choice(training, TRAININGS, "training")
-        aim = check_choice(objective, AIMS, "objective")
+        aim = check_choice(objective, OBJECTIVES, "objective")
         if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty < math.inf:
-            raise InputError(f"penalty must be a number of at least 0, got {penalty!r}")
+            raise InputError(f"penalty must be a number of at least 0, got {penalty!r}", argument="penalty")
         y, seed, text = check_label(y), check_size(seed, "seed", least=0), self.prepared.X
         reach = radii_of(radius, text, self.own_norms)[self.token]
         began = time.perf_counter()
@@ -106,7 +105,7 @@ class FlipCase:
         self, question: FlipObjective, targets: Float[Tensor, "2 k"], region: Ball, seed: int
     ) -> tuple[Float[Tensor, "1 d"], int]:
         """Search for the best move: an ascent, then a descent to the last digits. Returns it, and what it took."""
-        ascent = suited(self.view).shortened()
+        ascent = self.view.ascent().shortened()
         left = self.view.evaluations_left
         if left is not None and left < ascent.budget:
             raise TooLargeError(
@@ -163,5 +162,5 @@ def find_target(readout: Readout, base: Float[Tensor, " k"], training: str) -> F
 def check_choice(value: Any, choices: tuple[str, ...], name: str) -> str:
     """Return a value that is one of the choices of an argument, or raise an InputError that lists them."""
     if value not in choices:
-        raise InputError(f"{name}={value!r} is not known; use one of: {', '.join(choices)}")
+        raise InputError(f"{name}={value!r} is not known; use one of: {', '.join(choices)}", argument=name)
     return value

@@ -8,16 +8,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from wordsway.maps.base import View
-
-Aim = Literal["align", "error", "penalized"]
-AIMS: tuple[str, ...] = get_args(Aim)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.learning.flip_case import TRAININGS, FlipCase, Training, check_choice, find_target
-from wordsway.learning.flip_objectives import Aim
+from wordsway.learning.flip_case import FlipCase, check_choice, find_target
 from wordsway.learning.flip_result import Flip
 from wordsway.learning.readout import CUTOFF, Readout, check_label, check_labels, stack_texts
 from wordsway.maps.base import FeatureMap
@@ -28,6 +27,7 @@ from wordsway.maps.from_callable import as_map
 from wordsway.support.devices import find_device, find_dtype, precise
 from wordsway.support.errors import InputError, RankWarning
 from wordsway.support.memory import require
+from wordsway.support.names import TRAININGS, Aim, Training
 from wordsway.tokens import Tokens, as_text, check_tokens
 
 
@@ -52,7 +52,7 @@ class Generalization:
     ) -> None:
         self.phi = as_map(phi)
         if isinstance(cutoff, bool) or not isinstance(cutoff, int | float) or not 0 < cutoff < 1:
-            raise InputError(f"cutoff must be a number between 0 and 1, got {cutoff!r}")
+            raise InputError(f"cutoff must be a number between 0 and 1, got {cutoff!r}", argument="cutoff")
         texts = stack_texts(train)
         Y = check_labels(labels, len(texts))
         self.n, self.d = texts.shape[1:]

@@ -13,12 +13,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from wordsway.learning.borrowed import changed_input, unwrapped, without_dropout
+from wordsway.models.moving.outputs.base import Output, load_output, trained
 from wordsway.models.running.hidden_states import Reached
 from wordsway.support.errors import InputError
+from wordsway.support.names import OUTPUTS
 from wordsway.support.seeds import generator
 from wordsway.tokens import check_size
 
-OUTPUTS = ("last", "pooled", "pooled:first", "pooled:last", "logits")
 _TINY = 0.01  # of the radius: where the search begins, as at no move at all the change has no gradient
 
 
@@ -44,17 +45,24 @@ def sensitivity_penalty(
     forward and back, each with all texts twice.
     """
     live = unwrapped(model)
-    if output not in OUTPUTS:
-        raise InputError(f"output={output!r} is not known; use {', '.join(OUTPUTS)}")
+    looked_at = trained_output(output)
     _check_positive(radius, "radius")
     check_size(steps, "steps")
     check_size(seed, "seed", least=0)
     draw = generator(seed, "sensitivity_penalty")
-    batch = Batch(live, inputs, output)
+    batch = Batch(live, inputs, looked_at)
     tokens = batch.random_words(tokenizer, draw)
     with torch.enable_grad(), without_dropout(live):
         relative = batch.relative_change(tokens, batch.find_moves(tokens, radius, steps, draw))
     return (relative / (1 + relative)).mean()
+
+
+def trained_output(name: str) -> Output:
+    """Find an output of which a loss can have a term; an InputError lists them."""
+    kind = load_output(name) if name in trained() or OUTPUTS.is_own(name) else None
+    if kind is None or not kind.trains:
+        raise InputError(f"output={name!r} is not known; use {', '.join(trained())}", argument="output")
+    return kind(name, -1)  # of the last hidden state, which the model gives without a number
 
 
 def embedding_noise(model: Any, size: float, *, seed: int = 0) -> AbstractContextManager[None]:
@@ -79,10 +87,12 @@ def _noisy(live: Any, size: float, draw: torch.Generator) -> Iterator[None]:
 class Batch:
     """Texts as their tokenizer gave them, through a model of which one output is looked at."""
 
-    def __init__(self, live: Any, inputs: Mapping[str, Any], output: str) -> None:
+    def __init__(self, live: Any, inputs: Mapping[str, Any], output: Output) -> None:
         self.live, self.output = live, output
         if not isinstance(inputs, Mapping):
-            raise InputError(f"inputs must be what the tokenizer made of the texts, got {type(inputs).__name__}")
+            raise InputError(
+                f"inputs must be what the tokenizer made of the texts, got {type(inputs).__name__}", argument="inputs"
+            )
         kept = {name: value for name, value in inputs.items() if name not in ("labels", "label", "label_ids")}
         ids = kept.get("input_ids")
         if not isinstance(ids, Tensor) or ids.dim() != 2:
@@ -136,23 +146,8 @@ class Batch:
         raise InputError(f"{type(self.live).__name__} does not run its first block")
 
     def _features(self) -> Float[Tensor, "b2 f"]:
-        """The output of all texts, twice; padding does not count."""
-        if self.output == "logits":
-            logits = getattr(self.live(**self.twice), "logits", None)
-            if logits is None or logits.dim() != 2:
-                name = type(self.live).__name__
-                raise InputError(f"output='logits' is for classifiers, which {name} is not; use pooled")
-            return logits
-        states = self.live.base_model(**self.twice).last_hidden_state
-        is_text = torch.cat([self.is_text, self.is_text])
-        kept = is_text.to(states)[..., None]
-        if self.output == "last":
-            return (states * kept).flatten(1)
-        if self.output == "pooled":
-            return (states * kept).sum(1) / kept.sum(1)
-        order = torch.arange(1, is_text.shape[1] + 1, device=is_text.device) * is_text
-        chosen = is_text.to(torch.int64).argmax(1) if self.output == "pooled:first" else order.argmax(1)
-        return states[torch.arange(len(states), device=states.device), chosen]
+        """Compute the output of all texts, twice."""
+        return self.output.of_batch(self.live, self.twice, torch.cat([self.is_text, self.is_text]))
 
 
 def _unit(vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
@@ -161,4 +156,4 @@ def _unit(vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
 
 def _check_positive(value: Any, name: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise InputError(f"{name} must be a positive number, got {value!r}")
+        raise InputError(f"{name} must be a positive number, got {value!r}", argument=name)

@@ -129,19 +129,23 @@ def probe_sensitivity(
 
 def check_radius(radius: Any) -> None:
     if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 < radius < math.inf:
-        raise InputError(f"radius must be a positive number, in norms of the word, got {radius!r}")
+        raise InputError(f"radius must be a positive number, in norms of the word, got {radius!r}", argument="radius")
 
 
 def check_probes(texts: Any, words: Any) -> list[str]:
     """The texts as a list, with a word for each of them or "all"."""
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
-        raise InputError(f"texts must be a text or a list of them, got {texts!r}")
+        raise InputError(f"texts must be a text or a list of them, got {texts!r}", argument="texts")
     listed = [texts] if isinstance(texts, str) else list(texts)
     if not listed:
-        raise InputError("texts is empty; give at least one text to probe")
+        raise InputError("texts is empty; give at least one text to probe", argument="texts")
     if isinstance(words, str):
         if words != "all":
-            raise InputError(f'words={words!r} is not known; use "all", or a list with one word for each text')
+            raise InputError(
+                f'words={words!r} is not known; use "all", or a list with one word for each text', argument="words"
+            )
     elif len(words) != len(listed):
-        raise InputError(f'words must be "all" or one for each of the {len(listed)} texts, got {len(words)}')
+        raise InputError(
+            f'words must be "all" or one for each of the {len(listed)} texts, got {len(words)}', argument="words"
+        )
     return listed

@@ -85,9 +85,11 @@ class Readout:
 def stack_texts(texts: Any) -> Float[Tensor, "N n d"]:
     """Texts of one length as one array, float64 on the CPU, or an InputError that says what is wrong."""
     if isinstance(texts, Tensor | np.ndarray) and texts.ndim != 3:
-        raise InputError(f"train must be a list of texts or have shape (N, n, d), got shape {tuple(texts.shape)}")
+        raise InputError(
+            f"train must be a list of texts or have shape (N, n, d), got shape {tuple(texts.shape)}", argument="train"
+        )
     if isinstance(texts, str) or not hasattr(texts, "__len__"):
-        raise InputError(f"train must be a list of embedded texts, got {type(texts).__name__}")
+        raise InputError(f"train must be a list of embedded texts, got {type(texts).__name__}", argument="train")
     if len(texts) < 2:
         raise InputError(f"training needs at least 2 texts, got {len(texts)}")
     first = as_text(texts[0], "text 0")
@@ -119,12 +121,15 @@ def check_labels(labels: Any, count: int) -> Float[Tensor, " N"]:
         given = torch.as_tensor(labels).detach()
         Y = given.to("cpu", torch.float64) if not given.is_complex() else given.real * torch.nan
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"labels must be numbers, +1 or -1: {error}") from None
+        raise InputError(f"labels must be numbers, +1 or -1: {error}", argument="labels") from None
     if Y.shape != (count,):
         raise InputError(f"there are {count} training texts, but labels has shape {tuple(Y.shape)}")
     if not bool((Y.abs() == 1).all()):
         other = torch.unique(Y[Y.abs() != 1])
-        raise InputError(f"labels must be +1 or -1, got also {', '.join(f'{value:g}' for value in other[:5].tolist())}")
+        raise InputError(
+            f"labels must be +1 or -1, got also {', '.join(f'{value:g}' for value in other[:5].tolist())}",
+            argument="labels",
+        )
     if len(set(Y.tolist())) < 2:
         raise InputError(f"all {count} labels are {Y[0]:+g}; training needs both +1 and -1")
     return Y
@@ -137,5 +142,5 @@ def check_label(y: Any) -> int:
     except (TypeError, ValueError, RuntimeError):
         value = 0.0
     if isinstance(y, bool | str) or value not in (1.0, -1.0):
-        raise InputError(f"y must be +1 or -1, got {y!r}")
+        raise InputError(f"y must be +1 or -1, got {y!r}", argument="y")
     return int(value)

@@ -38,4 +38,4 @@ def find(name: str) -> Activation:
         if activation.name == name:
             return activation
     known = ", ".join(a.name for a in ACTIVATIONS)
-    raise InputError(f"activation={name!r} is not known; use one of: {known}")
+    raise InputError(f"activation={name!r} is not known; use one of: {known}", argument="activation")

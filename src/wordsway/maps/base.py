@@ -7,12 +7,13 @@ flattened to one axis.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from wordsway.maps.ascents import Ascent, many_maxima
 from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import precise
 from wordsway.support.errors import InputError
@@ -40,11 +41,10 @@ class View(ABC):
     device: torch.device
     base_norm: float  # norm(phi(X)), from float64
     sphere_is_enough: bool = False  # proven: over a ball, the largest change is found on its sphere
-    terrain: Literal["smooth", "rugged", "kinked", "layered", "deep"] = (
-        "rugged"  # one maximum or two; many; on ridges; a random network's; a trained one's
-    )
-
-    costly: bool = False  # every evaluation is one of the whole map
+    costly: bool = False  # every evaluation is one of the whole map, or of several layers of it
+    # Good places belong to the model more than to a token, so tokens are searched from where others ended.
+    shares_places: bool = False
+    no_certificate: str = "no certificate is known for this map"  # said where none is registered for the view
 
     @abstractmethod
     def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
@@ -57,6 +57,10 @@ class View(ABC):
     @abstractmethod
     def change(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch features"]:
         """phi(X + delta) - phi(X): the reference for the other two."""
+
+    def ascent(self) -> Ascent:
+        """Say which search suits the view."""
+        return many_maxima(self.X.numel(), self.costly)
 
     @property
     def evaluations_left(self) -> int | None:

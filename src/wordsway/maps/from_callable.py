@@ -40,7 +40,7 @@ class FromCallable(FeatureMap):
         if not callable(function):
             raise InputError(f"a map is a function or a module that takes a text, got {type(function).__name__}")
         if batch not in _WAYS:
-            raise InputError(f"batch={batch!r} is not known; use one of: {', '.join(_WAYS)}")
+            raise InputError(f"batch={batch!r} is not known; use one of: {', '.join(_WAYS)}", argument="batch")
         self.function, self.n, self.d = function, n, d
         self.name = name or getattr(function, "__name__", type(function).__name__)
         self._way = None if batch == "auto" else batch
@@ -157,7 +157,7 @@ class FromCallable(FeatureMap):
             return self._one(X)
         except InputError:
             raise
-        except Exception as error:
+        except Exception as error:  # a user's function may raise anything
             shape = (1, *X.shape) if self._way == "whole" else tuple(X.shape)
             hint = "" if self._way == "whole" else "; if it takes a batch (b, n, d), say batch='whole'"
             raise InputError(f"{self.name} fails on a text of shape {shape}: {one_line(error)}{hint}") from error
@@ -177,5 +177,5 @@ def as_map(phi: Any) -> FeatureMap:
     if hasattr(phi, "sample"):
         raise InputError(f"{phi!r} is a recipe without weights; call its sample(...) first")
     if not callable(phi):
-        raise InputError(f"phi must be a feature map or a function of a text, got {type(phi).__name__}")
+        raise InputError(f"phi must be a feature map or a function of a text, got {type(phi).__name__}", argument="phi")
     return FromCallable(cast(Callable[[Tensor], Tensor], phi))

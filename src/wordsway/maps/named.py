@@ -1,45 +1,28 @@
 """Maps by name, as the command line and studies write them.
 
 "raf" is a map; "raf:heads=4,causal" is the same with options of its recipe, each NAME=VALUE, or NAME alone for true;
-"my_module:make" is a map of one's own, where make(n=, d=, seed=) makes the map.
-
-A study is data, and data must not run code: a module of one's own is imported only if it was allowed, by `allow_maps`
-(what `--own MODULE` does) or by naming it in WORDSWAY_OWN. Worker processes inherit that variable and import the module
-themselves.
+"softplus-raf" is raf with that score; "my_module:make" is a map of one's own, where make(n=, d=, seed=) makes the map,
+and "raf:score=my_module:Cauchy" has a score of one's own. What of one's own may be imported: `support/own_code.py`.
 """
 
-import hashlib
-import importlib
-import os
-import re
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from importlib.machinery import PathFinder
-from pathlib import Path
 from typing import Any, get_type_hints
 
 import torch
 
+from wordsway.maps.attention.kernel import LinearAttention
 from wordsway.maps.attention.random_attention import RandomAttention
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.features.random_features import RandomFeatures
 from wordsway.maps.from_callable import as_map
 from wordsway.maps.transformer.random_transformer import RandomTransformer
+from wordsway.support import own_code
 from wordsway.support.errors import InputError, one_line
+from wordsway.support.names import ATTENTION, MAPS, SCORES, MapName
+from wordsway.support.registry import load_home
 
-NAMES = ("rf", "drf", "raf", "relu-raf", "transformer")
-Recipe = RandomAttention | RandomFeatures | RandomTransformer
-# What each name fixes of its recipe, and the recipe.
-_RECIPES: dict[str, tuple[Callable[..., Recipe], dict[str, Any]]] = {
-    "rf": (RandomFeatures, {"depth": 1}),
-    "drf": (RandomFeatures, {}),
-    "raf": (RandomAttention, {}),
-    "relu-raf": (RandomAttention, {"score": "relu"}),
-    "transformer": (RandomTransformer, {}),
-}
-VARIABLE = "WORDSWAY_OWN"
-_SPEC = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+Recipe = RandomAttention | LinearAttention | RandomFeatures | RandomTransformer
 
 
 def named_map(
@@ -55,7 +38,7 @@ def named_map(
 ) -> FeatureMap:
     """A map with weights drawn for texts of n tokens and d coordinates: RF, deep RF (depth 2 unless given), softmax
     RAF, ReLU-RAF, a transformer, any of them with options, or one of your own."""
-    if is_own(name):
+    if _is_own_map(name):
         _no_options(name, depth, activation, temperature)
         return own_map(name, n, d, seed)
     recipe = named_recipe(name, depth=depth, activation=activation, temperature=temperature)
@@ -67,7 +50,7 @@ def named_map(
 def check_name(name: str, d: int | None = None, **options: Any) -> None:
     """Raise an InputError unless there is such a map with such options (for texts of d coordinates, where that is
     known); one of your own is not made."""
-    if is_own(name):
+    if _is_own_map(name):
         return _no_options(name, **options)
     recipe = named_recipe(name, **options)
     if d is not None and not isinstance(recipe, RandomFeatures):
@@ -75,79 +58,94 @@ def check_name(name: str, d: int | None = None, **options: Any) -> None:
 
 
 def base_name(name: str) -> str:
-    """A map's name without its options."""
+    """Cut the options off a map's name."""
     return name.split(":", 1)[0]
 
 
 def copies(name: str) -> int:
-    """How many times as many features as numbers of a text a map has, about: one for each head."""
-    recipe = None if is_own(name) else named_recipe(name)
-    return recipe.heads if isinstance(recipe, RandomAttention) else 1
+    """Count the features of a map for each number of a text, about: one for each head."""
+    recipe = None if _is_own_map(name) else named_recipe(name)
+    return recipe.heads if isinstance(recipe, RandomAttention | LinearAttention) else 1
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Names by commas; options of a name have commas too, but are no names of maps."""
-    found: list[str] = []
+    """Split names by commas; options of a name have commas too, but are no names of maps."""
+    names: list[str] = []
     for part in (piece.strip() for piece in text.split(",") if piece.strip()):
-        if found and ":" in found[-1] and base_name(part) not in NAMES and not is_own(part):
-            found[-1] += f",{part}"
+        if names and ":" in names[-1] and _find_name(base_name(part)) is None and not _is_own_map(part):
+            names[-1] += f",{part}"
         else:
-            found.append(part)
-    return tuple(found)
+            names.append(part)
+    return tuple(names)
 
 
 def named_recipe(name: str, *, depth: int | None = None, activation: str = "relu", temperature: float = 1.0) -> Recipe:
-    """The same without weights; what has no meaning for a map is an error."""
+    """Make the recipe of a map, without weights; what has no meaning for a map is an error."""
     base, _, text = name.partition(":")
-    if base not in NAMES:
+    entry = _find_name(base)
+    if entry is None:
         raise InputError(
-            f"map={name!r} is not known; use one of: {', '.join(NAMES)}, with options as in raf:heads=4,causal, or a "
-            "map of your own as module:function"
+            f"map={name!r} is not known; use one of: {', '.join(MAPS)}, with options as in raf:heads=4,causal, or a "
+            "map of your own as module:function",
+            argument="map",
         )
     if name.endswith(":"):
-        raise InputError(f"map={name!r} has no options after the colon; leave it out")
-    make, fixed = _RECIPES[base]
-    options = {**fixed, **_options(name, text, make, fixed)}
+        raise InputError(f"map={name!r} has no options after the colon; leave it out", argument="map")
+    make: Callable[..., Recipe] = load_home(entry.recipe)
+    options = {**entry.usual, **entry.fixed, **_options(name, text, make, entry.fixed)}
     for key, value, unless in (
         ("depth", depth, None),
         ("activation", activation, "relu"),
         ("temperature", temperature, 1.0),
     ):
         if value != unless:
-            if key not in _known(make) or key in fixed:
-                owners = [other for other, (maker, own) in _RECIPES.items() if key in _known(maker) and key not in own]
-                raise InputError(f"{key}={value} has no meaning for map={name!r}; it belongs to {', '.join(owners)}")
+            if key not in _known(make) or key in entry.fixed:
+                owners = [each for each, own in MAPS.items() if key in _known(load_home(own.recipe)) - own.fixed.keys()]
+                raise InputError(
+                    f"{key}={value} has no meaning for map={name!r}; it belongs to {', '.join(owners)}", argument=key
+                )
             if key in text.replace("=", ",").split(","):
-                raise InputError(f"{key} is given twice: in map={name!r}, and as {value}")
+                raise InputError(f"{key} is given twice: in map={name!r}, and as {value}", argument=key)
             options[key] = value
-    if base == "drf":
-        options.setdefault("depth", 2)
     return make(**options)
 
 
+def _find_name(base: str) -> MapName | None:
+    """Find what a name without options stands for; None where there is no such name."""
+    score = base.removesuffix("-raf")
+    if base not in MAPS and score != base and score in SCORES:
+        return MapName(ATTENTION, f"attention with {score} scores", fixed={"score": score})
+    return MAPS.get(base)
+
+
 def _known(make: Callable[..., Recipe]) -> dict[str, Any]:
-    """The options that a name may have, with their types; sizes of texts come from elsewhere."""
+    """Find the options that a name may have, with their types; sizes of texts come from elsewhere."""
     hints = get_type_hints(make)
     return {f.name: hints[f.name] for f in fields(make) if f.name != "d"}  # pyright: ignore[reportArgumentType]
 
 
-def _options(name: str, text: str, make: Callable[..., Recipe], fixed: dict[str, Any]) -> dict[str, Any]:
-    known = {key: hint for key, hint in _known(make).items() if key not in fixed}
-    found: dict[str, Any] = {}
+def _options(name: str, text: str, make: Callable[..., Recipe], fixed: Mapping[str, Any]) -> dict[str, Any]:
+    known = _known(make)
+    given: dict[str, Any] = {}
     for part in text.split(",") if text else []:
         key, equals, value = (piece.strip() for piece in part.partition("="))
-        if key not in known:
-            raise InputError(f"map={name!r} has the option {key!r}, which is not known; use: {', '.join(known)}")
-        if key in found:
-            raise InputError(f"map={name!r} has the option {key!r} twice")
-        found[key] = _value(name, key, value if equals else "true", known[key])
-    return found
+        read = _value(name, key, value if equals else "true", known[key]) if key in known else None
+        if key not in known or (key in fixed and fixed[key] != read):  # what the name says already may be said again
+            free = [each for each in known if each not in fixed]
+            raise InputError(
+                f"map={name!r} has the option {key!r}, which is not known; use: {', '.join(free)}",
+                argument="map",
+            )
+        if key in given:
+            raise InputError(f"map={name!r} has the option {key!r} twice", argument="map")
+        given[key] = read
+    return given
 
 
 def _value(name: str, key: str, text: str, hint: Any) -> Any:
     if hint is bool:
         if text not in ("true", "false"):
-            raise InputError(f"map={name!r}: {key} is true or false, got {text!r}")
+            raise InputError(f"map={name!r}: {key} is true or false, got {text!r}", argument="map")
         return text == "true"
     if hint is str:
         return text
@@ -155,81 +153,59 @@ def _value(name: str, key: str, text: str, hint: Any) -> Any:
         return float(text) if hint is float else int(text)
     except ValueError:
         kind = "a number" if hint is float else "a whole number"
-        raise InputError(f"map={name!r}: {key} must be {kind}, got {text!r}") from None
+        raise InputError(f"map={name!r}: {key} must be {kind}, got {text!r}", argument="map") from None
 
 
 def _no_options(name: str, depth: int | None = None, activation: str = "relu", temperature: float = 1.0) -> None:
     if depth is not None or activation != "relu" or temperature != 1.0:
-        raise InputError(f"depth, activation and temperature have no meaning for map={name!r}, which is your own")
-
-
-def is_own(name: str) -> bool:
-    """Whether a map's name is that of one's own."""
-    return _SPEC.fullmatch(name) is not None and name.split(":")[0] not in NAMES
-
-
-def allow_maps(*modules: str) -> None:
-    """Allow studies and the command line to import these modules for maps of your own, here and in workers. They are
-    looked for as any import is, and in the current folder."""
-    for module in modules:
-        if not isinstance(module, str) or not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", module):
-            raise InputError(f"{module!r} is no module's name; for my_maps.py it is my_maps")
-        if module.endswith(".py"):
-            raise InputError(f"{module!r} is a file; its module's name is {module.removesuffix('.py')!r}")
-        _source(module)
-    os.environ[VARIABLE] = ",".join(dict.fromkeys([*_allowed(), *modules]))
-
-
-def check_allowed(name: str) -> None:
-    """Raise an InputError unless the module of a map of one's own may be imported."""
-    module = name.partition(":")[0]
-    if module not in _allowed():
         raise InputError(
-            f"map={name!r} is none of {', '.join(NAMES)}; if {module} is code of your own, it is not allowed yet: "
-            f"--own {module} on the command line, ws.allow_maps({module!r}) in Python, or {VARIABLE}={module}"
+            f"depth, activation and temperature have no meaning for map={name!r}, which is your own", argument="map"
         )
 
 
+def _is_own_map(name: str) -> bool:
+    return own_code.is_spec(name) and _find_name(base_name(name)) is None
+
+
+def _own_code(name: str) -> tuple[str, str] | None:
+    """Find which code of one's own a map's name asks for, as (kind, MODULE:NAME): the map itself, or its score."""
+    if _is_own_map(name):
+        return "map", name
+    options = (part.strip().partition("=") for part in name.partition(":")[2].split(","))
+    asked = [value.strip() for key, _, value in options if key.strip() == "score"]
+    return next((("score", score) for score in asked if SCORES.is_own(score)), None)
+
+
+def is_own(name: str) -> bool:
+    """Whether a map's name asks for code of one's own: the map itself, or its score."""
+    return _own_code(name) is not None
+
+
+def check_allowed(name: str) -> None:
+    """Raise an InputError unless the code of one's own that a map's name asks for may be imported."""
+    asked = _own_code(name)
+    if asked is not None:
+        kind, spec = asked
+        own_code.check_allowed(spec, kind, tuple(MAPS) if kind == "map" else SCORES.names)
+
+
 def own_map(name: str, n: int, d: int, seed: int) -> FeatureMap:
-    """What the function makes for texts of n tokens and d coordinates; a map, or any function of a text."""
-    module, _, function = name.partition(":")
+    """Make a map of one's own for texts of n tokens and d coordinates; a map, or any function of a text."""
     check_allowed(name)
-    _source(module)
-    try:
-        make: Any = getattr(importlib.import_module(module), function, None)
-    except Exception as error:
-        raise InputError(f"cannot import {module}: {one_line(error)}") from error
+    make = own_code.load_own(name, "map")
     if not callable(make):
-        raise InputError(f"{module} has no function {function!r} that could make a map")
+        module, _, function = name.partition(":")
+        raise InputError(f"{module} has no function {function!r} that could make a map", argument="map")
     try:
         made = make(n=n, d=d, seed=seed)
-    except Exception as error:
+    except Exception as error:  # a user's function may raise anything
         message = f"{name} fails when called with n={n}, d={d}, seed={seed}: {one_line(error)}"
-        raise InputError(message) from error
+        raise InputError(message, argument="map") from error
     return as_map(made)
 
 
 def revision_of_map(name: str) -> str:
-    """A hash of the module's source, so that results of other code are not taken for this one's. Nothing is run."""
-    return f"{name}@{hashlib.sha256(_source(name.partition(':')[0]).read_bytes()).hexdigest()[:12]}"
-
-
-def _allowed() -> list[str]:
-    return [part for part in os.environ.get(VARIABLE, "").split(",") if part]
-
-
-def _source(module: str) -> Path:
-    """The file of a module; packages above it are not imported to find it."""
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
-    importlib.invalidate_caches()
-    where, name, spec = None, "", None
-    for part in module.split("."):
-        name = f"{name}.{part}" if name else part
-        spec = PathFinder.find_spec(name, where)
-        if spec is None:
-            break
-        where = spec.submodule_search_locations
-    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
-        raise InputError(f"there is no module {module!r} in this folder or among the installed ones")
-    return Path(spec.origin)
+    """Hash the source of the code of one's own that a map's name asks for, so that results of other code are not taken
+    for this one's. Nothing is run."""
+    asked = _own_code(name)
+    return own_code.revision_of(asked[1] if asked else name)

@@ -64,9 +64,9 @@ def random_attention(
     radius = math.sqrt(d) if radius is None else radius
     scale = radius / math.sqrt(d)
     if score not in ("softmax", "relu"):
-        raise InputError(f"score={score!r} has no prediction; use softmax or relu")
+        raise InputError(f"score={score!r} has no prediction; use softmax or relu", argument="score")
     if correlation and score != "softmax":
-        raise InputError(f"score={score!r} has no prediction for correlated rows; softmax has")
+        raise InputError(f"score={score!r} has no prediction for correlated rows; softmax has", argument="score")
     own_share = 1 - correlation
     kappa = math.exp(own_share) if score == "softmax" else math.pi
     others = max(n - 1, 1)

@@ -185,7 +185,7 @@ class _Vocabulary:
         found = [k for k in replacements_of(encoder, self.tokens.tokens[place]) if k != self._ids[place]]
         view = self.phi.view(self.tokens.X.double(), places, dtype=torch.float32)
         most = min(len(found), max(_BATCH, _EMBEDDED // (place + 1)))
-        if view.costly or view.terrain in ("layered", "deep"):
+        if view.costly:
             most = min(most, _ASKED)
         if view.evaluations_left is not None or self.phi.remembers:
             left = _REVEALED if view.evaluations_left is None else view.evaluations_left - FEWEST

@@ -9,7 +9,7 @@ from torch import Tensor
 from wordsway.maps.base import View
 from wordsway.measures.job import Job
 from wordsway.measures.listener import Listener
-from wordsway.search.ascent import BUDGETS, FEWEST, Ascent, Found, maximize, suited
+from wordsway.search.ascent import BUDGETS, FEWEST, Ascent, Found, maximize
 from wordsway.search.effort import Effort
 from wordsway.search.finish import finish
 from wordsway.search.landmarks import landmarks_of
@@ -37,7 +37,7 @@ class MoveSearch:
     def best(self, positions: Sequence[int], views: Sequence[View], best_deltas: BestDeltas) -> list[Found]:
         """Search some moves, given by their positions and views. `best_deltas` are those of earlier moves."""
         alone = len(views[0].tokens) == 1 and self.job.several is None
-        if alone and views[0].terrain == "deep":  # then tokens are searched from the places of others
+        if alone and views[0].shares_places:  # then tokens are searched from the places of others
             return self._shared_places().search([view.tokens[0] for view in views])
         return self._climb(positions, views, self._guesses(positions, best_deltas))
 
@@ -80,7 +80,7 @@ class MoveSearch:
 
     def _ascent(self, view: View, position: int) -> Ascent:
         """Choose the search for one token, with its part of what a lazy map may still be asked."""
-        job, ascent = self.job, suited(view)
+        job, ascent = self.job, view.ascent()
         if isinstance(job.budget, str):
             ascent = ascent.scaled(max(FEWEST, round(BUDGETS[job.budget] * ascent.budget)))
         elif job.budget is not None:

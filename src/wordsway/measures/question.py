@@ -36,7 +36,7 @@ class QuestionError(InputError):
     the name of its option there."""
 
     def __init__(self, name: str, fault: str) -> None:
-        super().__init__(name + fault)
+        super().__init__(name + fault, argument=name)
         self.field, self.fault = name, fault
 
 

@@ -6,10 +6,8 @@ from typing import Any
 
 from wordsway.search.regions import Ball, Balls, Region
 from wordsway.support.errors import InputError
+from wordsway.support.names import BALLS, CHOICES
 from wordsway.tokens import check_size
-
-CHOICES = ("greedy", "random", "given")
-BALLS = ("each", "shared")
 
 
 @dataclass(frozen=True)

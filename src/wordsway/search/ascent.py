@@ -17,10 +17,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from wordsway.maps.ascents import Ascent
 from wordsway.maps.base import View
 from wordsway.search.metric import Metric
 from wordsway.search.regions import Region
 from wordsway.support.errors import InputError
+from wordsway.support.names import BUDGETS
 from wordsway.support.seeds import normal
 
 
@@ -34,68 +36,13 @@ class Suggests(Protocol):
 Objective = Callable[[Float[Tensor, "g b m d"]], Float[Tensor, "g b"]]
 
 
-@dataclass(frozen=True)
-class Ascent:
-    """How to search. `budget` counts evaluations of single deltas, each with its gradient: all starts run
-    `race_steps`, then only the best `survivors` go on. Deterministic: the same view, region and seed give the same
-    path."""
-
-    budget: int
-    starts: int
-    survivors: int
-    race_steps: int
-    first_angle: float
-    last_angle: float
-    momentum: float = 0.6
-
-    def scaled(self, budget: int) -> "Ascent":
-        """The same search with another budget; more budget buys more starts as well as more steps. Where all starts go
-        to the end, it buys starts only."""
-        factor = (budget / self.budget) ** (1.0 if self.survivors == self.starts else 0.5)
-        starts, survivors = max(1, round(self.starts * factor)), max(1, round(self.survivors * factor))
-        return replace(self, budget=budget, starts=starts, survivors=min(starts, survivors))
-
-    def shortened(self) -> "Ascent":
-        """The same race with a quarter of the steps after it, for when a descent will finish what it finds."""
-        race = min(self.budget, self.race_steps * self.starts)
-        return replace(self, budget=race + (self.budget - race) // 4)
-
-    def steps(self, spent: int) -> tuple[int, int]:
-        """Steps of the race, and of the survivors after it, when `spent` evaluations are gone."""
-        race = max(1, min(self.race_steps, (self.budget - spent) // self.starts))
-        return race, max(0, (self.budget - spent - race * self.starts) // self.survivors)
-
-
 FEWEST = 8  # evaluations below which a search is not worth its name
-BUDGETS = {"quick": 0.25, "default": 1.0, "thorough": 4.0}  # of the evaluations that suit a view
-# Every evaluation is a run of a whole model; one long glide finds more than several short ones, and more budget is best
-# spent on more of them.
-DEEP = Ascent(budget=64, starts=1, survivors=1, race_steps=6, first_angle=0.5, last_angle=0.03)
 
 
 def check_budget(name: str) -> None:
     """Raise an InputError unless a budget has that name."""
     if name not in BUDGETS:
-        raise InputError(f"budget={name!r} is not known; use {', '.join(BUDGETS)}")
-
-
-def suited(view: View) -> Ascent:
-    """The default search for a view."""
-    if view.evaluations_left is not None:
-        # Every evaluation reveals weights that must be kept, so that later ones cost more than earlier ones.
-        return Ascent(budget=24, starts=2, survivors=1, race_steps=4, first_angle=0.8, last_angle=0.05)
-    if view.terrain == "deep":
-        return DEEP
-    if view.terrain == "layered":  # a single glide may end at half of what others find
-        return Ascent(budget=1152, starts=48, survivors=12, race_steps=16, first_angle=0.5, last_angle=0.02)
-    if view.terrain == "smooth":
-        return Ascent(budget=96, starts=4, survivors=2, race_steps=8, first_angle=0.8, last_angle=0.02)
-    # Where there are many local maxima, small texts are cheap enough to race more starts; ridges take a long glide.
-    starts = 24 if view.costly else min(96, max(24, 2_000_000 // view.X.numel()))
-    survivors = starts // 8
-    race, steps = (8, 32) if view.terrain == "rugged" else (16, 80)  # after 8 steps, ridges are not told apart yet
-    budget = race * starts + steps * survivors
-    return Ascent(budget, starts, survivors, race_steps=race, first_angle=0.3, last_angle=0.004)
+        raise InputError(f"budget={name!r} is not known; use {', '.join(BUDGETS)}", argument="budget")
 
 
 @dataclass(frozen=True)
@@ -119,7 +66,7 @@ def maximize(
     """For each view, the largest `objective` over the region that the ascent finds: a lower bound of the supremum,
     never more. The objective takes deltas of all views at once; views do not influence each other. `guesses` are
     directions to start from before all others. The search ends when every view has reached `enough`, if given."""
-    ascent = ascent or suited(cast(View, views[0]))
+    ascent = ascent or cast(View, views[0]).ascent()
     count = min(ascent.starts, max(1, ascent.budget // 3))
     e, evaluations = start_points(views, objective, region, seed, count, guesses)
     ascent = replace(ascent, starts=e.shape[1], survivors=min(ascent.survivors, e.shape[1]))

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from wordsway.learning.generalization import TRAININGS
 from wordsway.studies.run.runner import Strict, run
 from wordsway.studies.run.tables import write_rows
 from wordsway.studies.study import Study
 from wordsway.support.errors import InputError
+from wordsway.support.names import TRAININGS
 
 _UNDEFINED = (
     "the features of their text lie in the span of the training features, so that re-training has nothing to change "

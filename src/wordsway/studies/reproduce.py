@@ -12,9 +12,10 @@ from wordsway.studies.figures.draw import save_figure
 from wordsway.studies.loaded_run import Run
 from wordsway.studies.run.tables import Table
 from wordsway.studies.study import Study
-from wordsway.studies.toml_files import PAPER, draft_studies, layout_of
+from wordsway.studies.toml_files import draft_studies, layout_of
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_bytes, write_text
+from wordsway.support.names import paper_figures
 
 
 def known_studies(names: Sequence[str], scale: str, **options: Any) -> tuple[list[Study], list[str]]:
@@ -22,7 +23,7 @@ def known_studies(names: Sequence[str], scale: str, **options: Any) -> tuple[lis
     panels cannot be run here and why, and where d is smaller than published. `options` are those of `adapted`."""
     notes: list[str] = []
     found, problems = [], []
-    for study in draft_studies(names or PAPER, scale):
+    for study in draft_studies(names or paper_figures(), scale):
         study = adapted(study, **options)
         panels = []
         for panel in study.panels:

@@ -16,18 +16,12 @@ from wordsway.studies.claims import Claim, hint
 from wordsway.studies.study import Panel, Study
 from wordsway.support.errors import InputError, StudyError
 from wordsway.support.files import decode
+from wordsway.support.names import SCALES, studies
 
-SCALES = ("smoke", "laptop", "paper")
-PAPER = ("fig1", "fig2", "fig3", "fig4", "fig5")  # its figures; the other built-in studies go beyond it
 _TOP = ("name", "title", "layout", "panel", "claim")
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".gguf", ".safetensors")
 _HEADING = re.compile(r"^\s*(\[\[?)\s*([\w.\-\"' ]+?)\s*\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"""^\s*["']?([\w-]+)["']?\s*=""")
-
-
-def bundled_studies() -> list[str]:
-    """List the names of the built-in studies."""
-    return sorted(file.name.removesuffix(".toml") for file in _folder().iterdir() if file.name.endswith(".toml"))
 
 
 def find_study(name: str, scale: str = "paper") -> Study:
@@ -39,23 +33,23 @@ def find_study(name: str, scale: str = "paper") -> Study:
 def draft_studies(names: Sequence[str], scale: str = "paper") -> list[Study]:
     """Read built-in studies, each with the panels that were named of it, or all. Values of their grids are not checked:
     they are ours, and may be changed before they are used."""
-    studies: dict[str, Study] = {}
+    read: dict[str, Study] = {}
     wanted: dict[str, list[str]] = {}
     for name in names:
         study, rest = _split(name.lower())
-        if study not in studies:
+        if study not in read:
             file = _folder() / f"{study}.toml"
-            studies[study] = _Reader(file.read_text(encoding="utf-8"), f"{study}.toml", None).study(scale)
-        ids = [panel.id for panel in studies[study].panels]
+            read[study] = _Reader(file.read_text(encoding="utf-8"), f"{study}.toml", None).study(scale)
+        ids = [panel.id for panel in read[study].panels]
         if rest and rest not in ids:
             raise InputError(f"{study} has no panel {rest!r}; it has: {', '.join(ids)}")
         wanted.setdefault(study, []).extend([rest] if rest else ids)
-    return [study.only(wanted[name]) for name, study in studies.items()]
+    return [study.only(wanted[name]) for name, study in read.items()]
 
 
 def _split(name: str) -> tuple[str, str]:
     """Take a name apart: the study, and the id of a panel where there is one."""
-    names = bundled_studies()
+    names = studies()
     match = next((known for known in sorted(names, key=len, reverse=True) if name.startswith(known)), None)
     if match is None:
         raise InputError(f"there is no study {name!r}; known: {', '.join(names)}")
@@ -72,7 +66,7 @@ def load_study(path: str | os.PathLike[str], scale: str = "paper") -> Study:
     """Read a study from a file of your own. Its paths are relative to its folder and stay inside it."""
     file = Path(path)
     if not file.is_file():
-        known = f"; built-in studies: {', '.join(bundled_studies())}"
+        known = f"; built-in studies: {', '.join(studies())}"
         raise InputError(
             f"there is no study file {str(path)!r}"
             + (" (it is a folder; name a .toml file in it)" if file.is_dir() else known)
@@ -159,11 +153,8 @@ class _Reader:
         try:
             panel = Panel.draft(merged, int(place[1]))
             return panel if self.folder is None else panel.checked()
-        except StudyError as error:
-            raise self.error(str(error), homes.get(error.key or "", place)) from None
-        except InputError as error:  # of a cell: it names the field in its first word, mostly
-            word = re.split(r"\W", str(error), maxsplit=1)[0]
-            raise self.error(str(error), homes.get(word, place)) from None
+        except InputError as error:
+            raise self.error(str(error), homes.get(error.argument or "", place)) from None
 
     def claim(self, study: Study, table: Mapping[str, Any], number: int) -> Claim:
         try:

@@ -14,7 +14,8 @@ def find_device(device: torch.device | str) -> torch.device:
         reason = one_line(error).split(". ")[0]
         reason = f"{reason[:100]}..." if len(reason) > 100 else reason  # torch lists all that there could be
         raise InputError(
-            f"device={str(device)!r} cannot be used here: {reason}; use cpu, or see which there are: wordsway doctor"
+            f"device={str(device)!r} cannot be used here: {reason}; use cpu, or see which there are: wordsway doctor",
+            argument="device",
         ) from None
     return found
 
@@ -24,7 +25,7 @@ def find_dtype(dtype: torch.dtype | str) -> torch.dtype:
     known = {"float32": torch.float32, "float64": torch.float64}
     found = known.get(dtype.removeprefix("torch.")) if isinstance(dtype, str) else dtype
     if found not in known.values():
-        raise InputError(f"dtype={dtype!r} cannot be used; use float32 or float64")
+        raise InputError(f"dtype={dtype!r} cannot be used; use float32 or float64", argument="dtype")
     assert found is not None
     return found
 

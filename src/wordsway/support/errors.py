@@ -2,14 +2,21 @@
 
 
 class InputError(ValueError):
-    """An argument that cannot be worked with; the command line shows it as one line and exits with code 2."""
+    """An argument that cannot be worked with; the command line shows it as one line and exits with code 2.
+
+    `argument` is its name, where there is one: "n", "map". Who reads a file or a command can then say where it stands.
+    """
+
+    def __init__(self, message: str, argument: str | None = None) -> None:
+        super().__init__(message)
+        self.argument = argument
 
 
 class StudyError(InputError):
     """Something in a study that cannot be: `key` names it, where that can be told, so that its line can be found."""
 
     def __init__(self, message: str, key: str | None = None) -> None:
-        super().__init__(message)
+        super().__init__(message, key)
         self.key = key
 
 

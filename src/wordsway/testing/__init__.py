@@ -1,3 +1,5 @@
 """Tests to inherit, for what extends wordsway: an extension brings a factory or two, and gets the tests that the
 built-in ones pass. Imports every other room, and pytest.
+
+`map_tests`, `score_tests`, `output_tests`, `certificate_tests` and `cells` test the package's own things and yours.
 """

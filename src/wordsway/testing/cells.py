@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from wordsway.maps.named import VARIABLE, allow_maps
 from wordsway.report.page import html_of
 from wordsway.report.runs import of_run
 from wordsway.studies.cells.base import Cell, Outcome, Shelf
@@ -26,6 +25,7 @@ from wordsway.studies.run.runner import run
 from wordsway.studies.study import Study
 from wordsway.studies.toml_files import load_study
 from wordsway.support.errors import InputError
+from wordsway.support.own_code import VARIABLE, allow_maps
 
 
 class CellTests:

@@ -1,4 +1,4 @@
-"""Random attention: the map, its score functions, and its views when one or several tokens move.
+"""Random attention, and linear attention (`kernel`): the maps, their scores, and views when one or several tokens move.
 
-A new score is a class in `scores`. Imports `maps.base` and the rooms below.
+A new score is a module in `scores`. Imports `maps.base` and the rooms below.
 """

@@ -4,11 +4,12 @@ Index conventions: j runs over all n rows (queries), k and l over the m moved to
 scaled, so that logits are queries X^T = X keys^T with queries = X W, keys = X W^T; the logit of a token that a row does
 not see is -inf.
 
-For a row j that stays, all that stays can be kept as one token: its pooled logit and its value r_j, the average of the
-unmoved values under row j. With w_jk the new and b_jk the old weights of the moved tokens, row j changes by
+For a row j that stays, all that stays can be kept as one token: its pool and its value r_j, the average of the unmoved
+values under row j. A pool is a number that only the score reads (`scores/base.py`): `pooled` here. With w_jk the new
+and b_jk the old weights of the moved tokens, row j changes by
     sum_k w_jk delta_k + (w_jk - b_jk) (x_k - r_j),
 whose squared norm needs inner products only: O(m n d) for all rows. The m moved rows are computed afresh; in the
-formulas above they are switched off by a pooled logit so high that they give no weight to any moved token.
+formulas above they are switched off by a pool so large that they give no weight to any moved token.
 """
 
 import math
@@ -21,13 +22,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from wordsway.maps.ascents import Ascent, many_maxima
 from wordsway.maps.attention import one_token
-from wordsway.maps.attention.scores import PooledScore
+from wordsway.maps.attention.scores.base import PooledScore
 from wordsway.maps.base import InnerProducts, View
 from wordsway.support.devices import precise
 
 ROW_BLOCK = 2**24  # logits that exist at once, in float64, when a long text is prepared
-_OFF = 1e30
+_OFF = 1e30  # a pool beside which no score gives a token any weight
 _FEW = 16  # moved tokens up to which inner products are cheaper than the rows themselves
 
 
@@ -155,7 +157,6 @@ class AttentionView(CaptureView):
         self.cast, self.text, self.tokens = cast, cast.text, tokens
         text, self.score = cast.text, cast.text.score
         self.X, self.dtype, self.device = text.source, cast.dtype, text.device
-        self.terrain = "kinked" if text.score.silences else "rugged"
         X, index = text.X, list(tokens)
         self.stay = torch.ones(len(X), dtype=torch.bool, device=X.device)
         self.stay[index] = False
@@ -196,6 +197,10 @@ class AttentionView(CaptureView):
         several = logits.shape[-1] > 1
         return (self.score.shares if several else self.score.share)(pooled[..., None], logits)
 
+    def ascent(self) -> Ascent:
+        """Many maxima; where the score silences tokens, they lie on ridges."""
+        return many_maxima(self.X.numel(), costly=False, ridges=self.score.silences)
+
     def starts(self) -> Float[Tensor, "s m d"]:
         """The proof's direction, sum_j A_j, along which the scores of all rows grow together; the same for fewer rows,
         since a long text cannot be captured whole: the half, quarter, ... that are nearest to being captured. Each also
@@ -203,7 +208,7 @@ class AttentionView(CaptureView):
         tokens, and sums of these."""
         nearest = self.logits.amax(1)
         reached = self.stay & ~nearest.isneginf()
-        queries = self.text.queries[reached][(nearest - self.pooled)[reached].argsort(descending=True)]
+        queries = self.text.queries[reached][self.score.lead(self.pooled, nearest)[reached].argsort(descending=True)]
         own = self._unit(self.text.X[list(self.tokens)])
         pull = self._unit(queries.sum(0))
         found = [pull, pull + own]
@@ -241,7 +246,7 @@ class AttentionView(CaptureView):
 
 
 def _unmoved(text: Text, stay: Tensor) -> tuple[Tensor, Tensor]:
-    """For each row, the average r_j of the unmoved values under its weights renormalised to them, and their mass; by
+    """For each row, the average r_j of the unmoved values under its weights renormalised to them, and their pool; by
     blocks of rows, so that n^2 numbers never exist at once."""
     queries, values, places = text.queries, text.X[stay], text.places[stay]
     rest, pooled = torch.empty_like(queries), queries.new_empty(len(queries))

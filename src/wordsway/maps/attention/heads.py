@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from wordsway.maps.ascents import Ascent
 from wordsway.maps.attention import one_token
 from wordsway.maps.attention.attention_view import AttentionView, CaptureView, CastText, Text
 from wordsway.maps.base import FeatureMap, InnerProducts, Prepared, View
@@ -33,7 +34,6 @@ class HeadsView(View):
         self.heads = heads
         first = heads[0]
         self.X, self.tokens, self.dtype, self.device = first.X, first.tokens, first.dtype, first.device
-        self.terrain = first.terrain
         self.base_norm = sum(head.base_norm**2 for head in heads) ** 0.5
 
     def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
@@ -52,6 +52,9 @@ class HeadsView(View):
         each = torch.stack([head.starts() for head in self.heads])  # shape: (h, s, m, d)
         unit = each / each.flatten(2).norm(dim=2)[..., None, None].clamp(min=1e-30)
         return torch.cat([unit.sum(0), each.transpose(0, 1).flatten(0, 1)])
+
+    def ascent(self) -> Ascent:
+        return self.heads[0].ascent()
 
     @property
     def bytes_per_evaluation(self) -> int:

@@ -1,4 +1,6 @@
-"""RAF and its variants: score(X W X^T / (temperature sqrt(d))) X, with one head or several, for all tokens or some."""
+"""RAF and its variants: score(X W X^T / (temperature sqrt(d))) X, with one head or several, for all tokens or some.
+
+Linear attention, whose weights are no function of such logits, is a map of its own: `kernel`."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -11,29 +13,30 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wordsway.maps.attention import heads as several_heads
-from wordsway.maps.attention import one_token, scores
+from wordsway.maps.attention import one_token
 from wordsway.maps.attention.attention_view import ROW_BLOCK, AttentionView, Sight, Text
 from wordsway.maps.attention.heads import AttentionText, HeadsView
-from wordsway.maps.attention.kernel import KernelView, kernel_attention, positive
-from wordsway.maps.base import FeatureMap, PlainView, Prepared, Unshared, View
+from wordsway.maps.attention.kernel import LinearAttention
+from wordsway.maps.attention.layer import AttentionLayer, check_weights, draw_factors, head_rank
+from wordsway.maps.attention.scores.base import PooledScore, find
+from wordsway.maps.base import PlainView, Prepared, Unshared, View
 from wordsway.support.errors import InputError
-from wordsway.support.memory import require
+from wordsway.support.names import SCORES
 from wordsway.support.seeds import normal
 from wordsway.tokens import check_size
 
-LINEAR = "linear"
-_FEATURE_BLOCK = 2**20  # numbers in the texts whose features are computed together: few enough to stay in cache
+LINEAR = "linear"  # given as a score: the recipe `LinearAttention`
 
 
 @dataclass(frozen=True)
 class RandomAttention:
     """A recipe: W (d, d) with independent N(0, 1/d) entries.
 
-    `score` is "softmax", "relu", "relu2" (squared), "sigmoid", "sparsemax", "entmax" (1.5), each over logits divided by
-    `temperature` and with weights that sum to 1; or "linear": weights in proportion to f(q) . f(k), f = elu + 1. With
-    `rank`, W is sqrt(d / rank) Q K^T with Gaussian Q and K (d, rank); with several `heads`, each has a W of its own, of
-    rank d / heads unless given, and the features are those of all heads. `causal` rows see what comes before them and
-    themselves, `window` limits how far away; there are no value matrices.
+    `score` is "softmax", "relu", "relu2" (squared), "sigmoid", "softplus", "sparsemax", "entmax" (1.5) or one of your
+    own, MODULE:NAME, each over logits divided by `temperature` and with weights that sum to 1; "linear" gives the map
+    of the recipe `LinearAttention`. With `rank`, W is sqrt(d / rank) Q K^T with Gaussian Q and K (d, rank); with
+    several `heads`, each has a W of its own, of rank d / heads unless given, and the features are those of all heads.
+    `causal` rows see what comes before them and themselves, `window` limits how far away; there are no value matrices.
     """
 
     score: str = "softmax"
@@ -45,17 +48,20 @@ class RandomAttention:
 
     def __post_init__(self) -> None:
         if self.score != LINEAR:
-            scores.find(self.score)
+            SCORES.check(self.score)
         if not (isinstance(self.temperature, int | float) and 0 < self.temperature < math.inf):
-            raise InputError(f"temperature must be a positive number, got {self.temperature!r}")
+            raise InputError(f"temperature must be a positive number, got {self.temperature!r}", argument="temperature")
         check_size(self.heads, "heads")
         if not isinstance(self.causal, bool):
-            raise InputError(f"causal must be true or false, got {self.causal!r}")
+            raise InputError(f"causal must be true or false, got {self.causal!r}", argument="causal")
         for name in ("rank", "window"):
             if getattr(self, name) is not None:
                 check_size(getattr(self, name), name)
         if self.score == LINEAR and (self.temperature != 1.0 or self.causal or self.window is not None):
-            raise InputError("score='linear' takes no temperature, no causal and no window: it is here for whole texts")
+            raise InputError(
+                "score='linear' takes no temperature, no causal and no window: it is here for whole texts",
+                argument="score",
+            )
 
     def check_width(self, d: int) -> None:
         """Raise an InputError unless texts may have d coordinates."""
@@ -63,29 +69,22 @@ class RandomAttention:
 
     def rank_for(self, d: int) -> int | None:
         """The rank of each head's W; None for a full Gaussian one."""
-        if self.rank is not None:
-            if self.rank > d:
-                raise InputError(f"rank={self.rank} is more than the d={d} coordinates of a token")
-            return self.rank
-        if self.heads > 1:
-            if d % self.heads:
-                raise InputError(f"heads={self.heads} does not divide d={d}; give a rank, or other numbers")
-            return d // self.heads
-        return d if self.score == LINEAR else None
+        return head_rank(self.heads, self.rank, d)
 
     def sample(self, d: int, seed: int = 0, *, n: int | None = None) -> "Attention":
         """Draw W. A layer takes texts of any length, so n is not needed; it is checked where given."""
+        if self.score == LINEAR:  # not typed: all other scores give a map with a W, which is what callers ask for
+            return LinearAttention(self.heads, self.rank).sample(d, seed, n=n)  # pyright: ignore[reportReturnType]
         d, seed = check_size(d, "d"), check_size(seed, "seed", least=0)
         if n is not None:
             check_size(n, "n")
-        require(24.0 * d * d * self.heads, f"{self.heads} weight matrices of {d} x {d}", "use a smaller d")
+        check_weights(self.heads, d)
         rank = self.rank_for(d)
         if rank is None:
             W = normal((d, d), seed, "random_attention", dtype=torch.float64) / math.sqrt(d)
             return Attention(self, W[None], n, seed)
-        drawn = [normal((2, d, rank), seed, "low_rank", head, dtype=torch.float64) for head in range(self.heads)]
-        Q, K = (torch.stack(drawn) / math.sqrt(d)).unbind(1)
-        return Attention(self, Q @ K.mT * math.sqrt(d / rank), n, seed, (Q, K))
+        Q, K = draw_factors(self.heads, d, rank, seed)
+        return Attention(self, Q @ K.mT * math.sqrt(d / rank), n, seed)
 
     @staticmethod
     def from_weights(
@@ -110,8 +109,8 @@ class RandomAttention:
         return Attention(recipe, stack, None, None)
 
 
-class Attention(FeatureMap):
-    """RandomAttention with weights, kept in float64. Of several heads, phi(X) is (heads, n, d)."""
+class Attention(AttentionLayer):
+    """RandomAttention with weights, kept in float64."""
 
     def __init__(
         self,
@@ -119,11 +118,10 @@ class Attention(FeatureMap):
         Ws: Float[Tensor, "h d d"],
         n: int | None,
         seed: int | None,
-        factors: tuple[Float[Tensor, "h d r"], Float[Tensor, "h d r"]] | None = None,
     ) -> None:
-        self.recipe, self.Ws, self.factors, self.copies = recipe, Ws, factors, len(Ws)
+        self.recipe, self.Ws, self.copies = recipe, Ws, len(Ws)
         self.n, self.d, self.seed = n, Ws.shape[-1], seed
-        self.score = None if recipe.score == LINEAR else scores.find(recipe.score)
+        self.score = find(recipe.score)
         self.sight = Sight(recipe.causal, recipe.window)
         self.scale = 1.0 / (recipe.temperature * math.sqrt(self.d))
 
@@ -137,36 +135,16 @@ class Attention(FeatureMap):
     @cached_property
     def structured(self) -> bool:
         """Whether there is a cheap view: entmax and sparsemax have none, as moves change which tokens count at all."""
-        return self.score is None or isinstance(self.score, scores.PooledScore)
-
-    def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
-        self.check(X)
-        n, d = X.shape
-        require(self.plain_bytes(n, d), f"attention over n={n} tokens of d={d}", "use a shorter text")
-        return torch.stack([self._head(X, k) for k in range(len(self.Ws))]).squeeze(0)
+        return isinstance(self.score, PooledScore)
 
     def _head(self, X: Float[Tensor, "*b n d"], head: int) -> Float[Tensor, "*b n d"]:
-        """One head, by blocks of rows where there is one text."""
-        if self.score is None:
-            assert self.factors is not None
-            return kernel_attention(X, self.factors[0][head].to(X), self.factors[1][head].to(X))
         return torch.cat([self.score.normalize(logits) @ X for logits in self._logits(X, head)], -2)
 
-    def attention_to(self, X: Float[Tensor, "n d"], tokens: Sequence[int]) -> Float[Tensor, " n"]:
-        chosen, heads = list(tokens), range(len(self.Ws))
-        return torch.stack([self._weights(X, head, chosen) for head in heads]).mean(0)
-
     def _weights(self, X: Float[Tensor, "n d"], head: int, tokens: list[int]) -> Float[Tensor, " n"]:
-        """What the rows of one head give to some tokens."""
-        if self.score is None:
-            assert self.factors is not None
-            queries, keys = (positive(X @ part[head].to(X)) for part in self.factors)
-            return (queries @ keys[tokens].T).sum(1) / (queries @ keys.sum(0))
-        found = [self.score.normalize(logits)[:, tokens].sum(1) for logits in self._logits(X, head)]
-        return torch.cat(found)
+        return torch.cat([self.score.normalize(logits)[:, tokens].sum(1) for logits in self._logits(X, head)])
 
     def _logits(self, X: Float[Tensor, "*b n d"], head: int) -> Iterator[Float[Tensor, "*b r n"]]:
-        """The logits of one head, by blocks of rows."""
+        """Compute the logits of one head, by blocks of rows."""
         n = X.shape[-2]
         queries, places = X @ (self.Ws[head].to(X) * self.scale), torch.arange(n, device=X.device)
         step = max(1, ROW_BLOCK // n)
@@ -174,46 +152,24 @@ class Attention(FeatureMap):
             rows = slice(start, start + step)
             yield self.sight.hide(queries[..., rows, :] @ X.mT, places[rows], places)
 
-    def features(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b features"]:
-        n, d = texts.shape[1:]
-        if n * n > ROW_BLOCK or not len(texts):
-            return super().features(texts)
-        self.check(texts[0])
-        found = texts.new_empty(len(texts), len(self.Ws), n, d)
-        size = max(1, _FEATURE_BLOCK // (n * d))
-        for rows, out in zip(texts.split(size), found.split(size), strict=True):
-            for head in range(len(self.Ws)):
-                out[:, head] = self._head(rows, head)
-        return found.flatten(1)
-
-    def _batched(self, texts: Float[Tensor, "b n d"]) -> Float[Tensor, "b features"]:
-        """The same, differentiable, a few texts at a time."""
-        return torch.stack([self._head(texts, head) for head in range(len(self.Ws))], 1).flatten(1)
-
     def plain_bytes(self, n: int, d: int) -> float:
-        logits = 0 if self.score is None else 4 * min(n * n, ROW_BLOCK + n)
-        return 8.0 * ((5 + len(self.Ws)) * n * d + logits + d * d * len(self.Ws))
+        logits = 4 * min(n * n, ROW_BLOCK + n)
+        return 8.0 * ((5 + self.copies) * n * d + logits + d * d * self.copies)
 
     def make_prepared(self, X: Tensor, device: torch.device) -> Prepared:
-        n, d = X.shape
-        numbers = 10 * n * d + 3 * d * d + 3 * min(n * n, ROW_BLOCK + n)  # in float64, as the last digits are
-        require(8.0 * len(self.Ws) * numbers, f"a view of n={n} tokens of d={d}", "use a shorter text")
-        if not isinstance(self.score, scores.PooledScore):
+        self.check_view(*X.shape)
+        if not isinstance(self.score, PooledScore):
             return Unshared(self, X, device)
         texts = [Text(X, W * self.scale, self.score, device, self.sight) for W in self.Ws]
         return AttentionText(self, X, device, texts)
 
     def make_view(self, X: Tensor, tokens: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> View:
         n, d = X.shape
-        if self.score is not None:
-            need = dtype.itemsize * len(self.Ws) * (16.0 * n * d + 20.0 * n * n)
-            return PlainView(self._batched, X, tokens, dtype, device, need)
-        assert self.factors is not None
-        heads = [KernelView(X, Q, K, tokens, device, dtype) for Q, K in zip(*self.factors, strict=True)]
-        return heads[0] if len(heads) == 1 else HeadsView(heads)
+        need = dtype.itemsize * len(self.Ws) * (16.0 * n * d + 20.0 * n * n)
+        return PlainView(self._batched, X, tokens, dtype, device, need)
 
     def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
-        if len(views[0].tokens) > 1 or self.score is None or not self.structured:
+        if len(views[0].tokens) > 1 or not self.structured:
             return super().sq_norms(views)
         alike = [view for view in views if isinstance(view, AttentionView)]
         if len(alike) == len(views):
@@ -221,11 +177,12 @@ class Attention(FeatureMap):
         return several_heads.sq_norms([view for view in views if isinstance(view, HeadsView)])
 
     def side_by_side(self, n: int, d: int, m: int) -> int:
-        return max(1, super().side_by_side(n, d, m) // len(self.Ws)) if self.structured else 1
+        return super().side_by_side(n, d, m) if self.structured else 1
 
     def config(self) -> dict[str, Any]:
         recipe = self.recipe
-        name = {"softmax": "raf", "relu": "relu-raf"}.get(recipe.score, f"{recipe.score}-raf")
+        plain = recipe.score == "softmax" or SCORES.is_own(recipe.score)
+        name = "raf" if plain else f"{recipe.score}-raf"
         more = {"heads": recipe.heads, "rank": recipe.rank, "causal": recipe.causal, "window": recipe.window}
         shown = {key: value for key, value in more.items() if value != getattr(RandomAttention(), key)}
         return {"map": name, "score": recipe.score, "temperature": recipe.temperature, **shown, "seed": self.seed}

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from wordsway.maps.activations import Activation
 from wordsway.maps.activations import find as find_activation
+from wordsway.maps.ascents import REVEALING, SMOOTH, Ascent
 from wordsway.maps.base import FeatureMap, InnerProducts, Prepared, View
 from wordsway.maps.features.first_layer import DenseTextLayer, LazyTextLayer, TextLayer, sample_dense
 from wordsway.maps.gaussian import Budget, Dense, Gaussian, Lazy
@@ -81,15 +82,21 @@ class RandomFeatures:
     def from_weights(weights: Sequence[Tensor], activation: str = "relu") -> "FeatureNetwork":
         """The network with your own weights: V of shape (k, n d), then one matrix for each further layer."""
         if not weights:
-            raise InputError("weights is empty; give [V] with V of shape (k, n d), then further layers")
+            raise InputError(
+                "weights is empty; give [V] with V of shape (k, n d), then further layers", argument="weights"
+            )
         for layer, (below, matrix) in enumerate(zip([None, *weights], weights, strict=False)):
             if matrix.dim() != 2 or not matrix.is_floating_point():
-                raise InputError(f"weights[{layer}] must be a floating-point matrix, got shape {tuple(matrix.shape)}")
+                raise InputError(
+                    f"weights[{layer}] must be a floating-point matrix, got shape {tuple(matrix.shape)}",
+                    argument="weights",
+                )
             if not torch.isfinite(matrix).all():
-                raise InputError(f"weights[{layer}] has entries that are NaN or infinite")
+                raise InputError(f"weights[{layer}] has entries that are NaN or infinite", argument="weights")
             if below is not None and matrix.shape[1] != below.shape[0]:
                 raise InputError(
-                    f"weights[{layer}] has {matrix.shape[1]} columns, but the layer below has {below.shape[0]} outputs"
+                    f"weights[{layer}] has {matrix.shape[1]} columns, but the layer below has {below.shape[0]} outputs",
+                    argument="weights",
                 )
         recipe = RandomFeatures(len(weights), weights[-1].shape[0], activation)
         hidden: list[Gaussian] = [Dense(matrix.detach()) for matrix in weights[1:]]
@@ -192,8 +199,6 @@ class FeatureText(Prepared):
 class FeatureView(View):
     """V_i delta for the moved tokens, then the change through the layers."""
 
-    terrain = "smooth"  # close to a quadratic form in delta: the top singular direction of the active rows
-
     def __init__(self, text: FeatureText, tokens: tuple[int, ...], dtype: torch.dtype) -> None:
         phi, X, device = text.network, text.X, text.device
         self.phi, self.X, self.tokens, self.dtype, self.device = phi, X, tokens, dtype, device
@@ -224,6 +229,10 @@ class FeatureView(View):
     def inner_products(self, targets: Float[Tensor, "q features"]) -> InnerProducts:
         fixed = targets.to(self.device, self.dtype)
         return lambda delta: self.change(delta) @ fixed.T
+
+    def ascent(self) -> Ascent:
+        """Close to a quadratic form in delta, whose maximum is the top singular direction of the active rows."""
+        return SMOOTH if self.evaluations_left is None else REVEALING
 
     @property
     def evaluations_left(self) -> int | None:

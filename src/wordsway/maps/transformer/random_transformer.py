@@ -15,11 +15,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.maps.attention import scores
 from wordsway.maps.attention.attention_view import Sight
+from wordsway.maps.attention.scores.base import find
 from wordsway.maps.base import RANDOM_SPREAD, FeatureMap, View
 from wordsway.support.errors import InputError
 from wordsway.support.memory import require
+from wordsway.support.names import SCORES
 from wordsway.support.seeds import normal
 from wordsway.tokens import check_size
 
@@ -51,19 +52,20 @@ class RandomTransformer:
         check_size(self.mlp_ratio, "mlp_ratio", least=0)
         for name in ("residual", "causal"):
             if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} must be true or false, got {getattr(self, name)!r}")
-        for name, known in (("norm", NORMS), ("position", POSITIONS), ("score", scores.NAMES)):
+                raise InputError(f"{name} must be true or false, got {getattr(self, name)!r}", argument=name)
+        SCORES.check(self.score)
+        for name, known in (("norm", NORMS), ("position", POSITIONS)):
             if getattr(self, name) not in known:
-                raise InputError(f"{name}={getattr(self, name)!r} is not known; use one of: {', '.join(known)}")
+                raise InputError(f"{name}={getattr(self, name)!r} is not known; use one of: {', '.join(known)}", name)
         if not (isinstance(self.temperature, int | float) and 0 < self.temperature < math.inf):
-            raise InputError(f"temperature must be a positive number, got {self.temperature!r}")
+            raise InputError(f"temperature must be a positive number, got {self.temperature!r}", argument="temperature")
         if self.d is not None:
             self.check_width(check_size(self.d, "d"))
 
     def check_width(self, d: int) -> None:
         """Raise an InputError unless texts may have d coordinates."""
         if d % self.heads:
-            raise InputError(f"heads={self.heads} does not divide d={d}")
+            raise InputError(f"heads={self.heads} does not divide d={d}", argument="heads")
         if self.position == "rope" and d // self.heads % 2:
             raise InputError(f"rope rotates pairs of coordinates, but d={d} with heads={self.heads} gives each head "
                              f"{d // self.heads}, an odd number")  # fmt: skip
@@ -76,7 +78,7 @@ class RandomTransformer:
             raise InputError(f"the recipe has d={self.d}, so it cannot be sampled for d={d}")
         d = self.d if d is None else check_size(d, "d")
         if d is None:
-            raise InputError("d is missing: give it to the recipe or to sample(d=...)")
+            raise InputError("d is missing: give it to the recipe or to sample(d=...)", argument="d")
         self.check_width(d)
         check_size(seed, "seed", least=0)
         if n is not None:
@@ -122,7 +124,7 @@ class Transformer(FeatureMap):
     def __init__(self, recipe: RandomTransformer, blocks: Sequence[_Block], n: int | None, seed: int) -> None:
         self.recipe, self.blocks, self.n, self.seed = recipe, blocks, n, seed
         self.d = recipe.d
-        self.score = scores.find(recipe.score)
+        self.score = find(recipe.score)
         self.sight = Sight(recipe.causal)
         self._cast: tuple[tuple[torch.device, torch.dtype], list[_Block]] | None = None
 

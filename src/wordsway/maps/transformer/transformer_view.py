@@ -13,7 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.maps.attention.scores import PooledScore
+from wordsway.maps.ascents import LAYERED, Ascent
+from wordsway.maps.attention.scores.base import PooledScore
 from wordsway.maps.base import InnerProducts, View
 from wordsway.maps.transformer.random_transformer import Transformer
 from wordsway.tokens import check_tokens
@@ -24,7 +25,8 @@ _BATCH_BYTES = 2**27
 class TransformerView(View):
     """One text through all layers, as far as it can change."""
 
-    terrain = "layered"
+    costly = True
+    no_certificate = "no certificate is known for a deep model"
 
     def __init__(
         self,
@@ -95,6 +97,9 @@ class TransformerView(View):
             v = torch.cat([past_v.expand(len(v), *past_v.shape), v], -2)
             x = phi.leave(block, x, phi.attend(q, k, v))
         return x.flatten(1)
+
+    def ascent(self) -> Ascent:
+        return LAYERED
 
     def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
         flat = delta.reshape(-1, *delta.shape[-2:])

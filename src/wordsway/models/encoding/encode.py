@@ -74,13 +74,13 @@ def encode(
     single = isinstance(texts, str)
     if not single and (not isinstance(texts, Sequence) or isinstance(texts, bytes)):
         hint = "; pass its .texts" if hasattr(texts, "texts") else ""
-        raise InputError(f"texts must be a str or a list of them, got {type(texts).__name__}{hint}")
+        raise InputError(f"texts must be a str or a list of them, got {type(texts).__name__}{hint}", argument="texts")
     items = [texts] if single else list(texts)
     names = ["the text"] if single else [f"text {k}" for k in range(len(items))]
     checked = [check_text(text, name) for text, name in zip(items, names, strict=True)]
     check_size(layer, "layer", least=0)
     if not (cache is None or isinstance(cache, bool | str | os.PathLike)):
-        raise InputError(f"cache must be True, False or a folder, got {cache!r}")
+        raise InputError(f"cache must be True, False or a folder, got {cache!r}", argument="cache")
     if max_tokens is not None:
         check_size(max_tokens, "max_tokens")
     if not checked:
@@ -91,7 +91,9 @@ def encode(
         folder = Path(cache) if isinstance(cache, str | os.PathLike) else None
         store = EmbeddingCache(folder, {**recipe, "layer": layer, "max_tokens": max_tokens})
     elif cache and recipe is None:
-        raise InputError("cache= needs an encoder that is given by name: a live object has no revision to go by")
+        raise InputError(
+            "cache= needs an encoder that is given by name: a live object has no revision to go by", argument="cache"
+        )
     with shown_progress(progress, "text", len(checked)) as report:
         raw = _embed(checked, find, store, layer, max_tokens, report)
     warn_of(raw, str(raw[0].source.get("encoder")))
@@ -144,7 +146,9 @@ def _resolve(encoder: Any, tokenizer: Any, device: torch.device) -> tuple[Callab
         return lambda: encoder, None
     if isinstance(encoder, str | os.PathLike):
         if tokenizer is not None:
-            raise InputError("tokenizer= belongs to a live model; one that is given by name brings its own")
+            raise InputError(
+                "tokenizer= belongs to a live model; one that is given by name brings its own", argument="tokenizer"
+            )
         location = locate(encoder)
         recipe = {"encoder": location.name, "revision": location.revision, "device": device.type}
         return lambda: load_encoder(location, str(device)), recipe
@@ -156,9 +160,12 @@ def _resolve(encoder: Any, tokenizer: Any, device: torch.device) -> tuple[Callab
         )
     if callable(encoder):
         if tokenizer is not None:
-            raise InputError("tokenizer= belongs to a live model, not to a function of a text")
+            raise InputError("tokenizer= belongs to a live model, not to a function of a text", argument="tokenizer")
         return lambda: FunctionEncoder(encoder), None
-    raise InputError(f"encoder must be a name, a folder, a model with its tokenizer or a function, got {encoder!r}")
+    raise InputError(
+        f"encoder must be a name, a folder, a model with its tokenizer or a function, got {encoder!r}",
+        argument="encoder",
+    )
 
 
 def _prepare(tokens: Tokens, normalize: bool) -> Tokens:

@@ -37,7 +37,9 @@ def open_model(model: Any = bundled.NAME, tokenizer: Any = None, device: torch.d
         model, tokenizer = model
     if isinstance(model, str | os.PathLike):
         if tokenizer is not None:
-            raise InputError("tokenizer= belongs to a live model; one that is given by name brings its own")
+            raise InputError(
+                "tokenizer= belongs to a live model; one that is given by name brings its own", argument="tokenizer"
+            )
         name, redraw = split_name(os.fspath(model))
         if redraw is not None and name == sentiment.NAME:
             known = redraw.named(bundled.NAME)
@@ -48,7 +50,9 @@ def open_model(model: Any = bundled.NAME, tokenizer: Any = None, device: torch.d
     if hasattr(model, "base_model") and hasattr(model, "config"):
         encoder = live_encoder(model, tokenizer)
         return Transformer(encoder, model)
-    raise InputError(f"model must be a name, a folder, or a model with its tokenizer, got {type(model).__name__}")
+    raise InputError(
+        f"model must be a name, a folder, or a model with its tokenizer, got {type(model).__name__}", argument="model"
+    )
 
 
 @lru_cache(maxsize=2)
@@ -131,7 +135,7 @@ def _redrawn(location: Location, redraw: Redraw, kind: str, device: str) -> Any:
     with _quiet():
         try:
             model = draw_weights(getattr(transformers, kind), _config(location), redraw)
-        except Exception as error:
+        except Exception as error:  # a configuration that does not fit raises many kinds of errors
             raise InputError(f"cannot draw weights for {location.name!r}: {one_line(error)}") from error
     if redraw.kind == "reinit-layers":
         keep_embeddings(model, read_model(replace(location, redraw=None), kind, "cpu"))
@@ -165,7 +169,7 @@ def _config(location: Location) -> Any:
     with _quiet():
         try:
             return AutoConfig.from_pretrained(location.folder, **_options(location))
-        except Exception as error:
+        except Exception as error:  # damaged files raise many kinds of errors
             why = f"cannot read the configuration of {location.name!r}: {one_line(error)}"
             raise InputError(f"{why}; {_again(location)}") from error
 

@@ -141,7 +141,7 @@ def _hub(name: str) -> Location:
     try:
         with bars_for_people():
             return _snapshot(name, Path(snapshot_download(**ask)))
-    except Exception as error:
+    except Exception as error:  # network, disk and client errors have no public class in common
         raise InputError(f"downloading {name!r} failed ({one_line(error)}); run again to go on") from error
 
 

@@ -12,15 +12,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from wordsway.maps.ascents import DEEP
 from wordsway.maps.base import View
 from wordsway.models.moving.attention_weights import Attraction
 from wordsway.models.moving.batches import Batches, joined
 from wordsway.models.moving.map import PretrainedMap, add_rows
 from wordsway.models.running.model import At, Transformer
-from wordsway.search.ascent import BUDGETS, DEEP, FEWEST, maximize
+from wordsway.search.ascent import FEWEST, maximize
 from wordsway.search.finish import finish
 from wordsway.search.regions import FROM_THE_EDGE, Ball, Sphere
 from wordsway.support.errors import InputError
+from wordsway.support.names import BUDGETS
 
 _GLIDE = replace(DEEP, budget=32)  # evaluations of each start
 _REFINE = replace(DEEP, first_angle=0.2)

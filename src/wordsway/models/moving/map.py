@@ -14,10 +14,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from wordsway.maps.ascents import DEEP, Ascent
 from wordsway.maps.base import TRAINED_SPREAD, FeatureMap, InnerProducts, Prepared, View
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.batches import Batches, bytes_of_a_text, joined
-from wordsway.models.moving.outputs import Output, find_output, find_prefix
+from wordsway.models.moving.outputs.base import Output, find_output, find_prefix
 from wordsway.models.running.encoder import check_text, warn_of
 from wordsway.models.running.model import At, Transformer, find_at
 from wordsway.support.cancelling import Cancel, asked_by_modules
@@ -35,8 +36,9 @@ _LANDMARK_TEXTS = (
 
 class PretrainedMap(FeatureMap):
     """phi(X) is `output` of a model whose hidden state 0 is X: "last" (every token's last state), "pooled" (their mean;
-    "pooled:first" and "pooled:last" are one token's), "logits" (of a classifier, or of the next token), "layer:K", or
-    "all-layers" (layers 1 to the last, one after the other). With `at="word-embeddings"`, X is what enters before
+    "pooled:first" and "pooled:last" are one token's), "logits" (of a classifier, or of the next token), "layer:K",
+    "all-layers" (layers 1 to the last, one after the other), "norm" (of each row of the last state), or one of your
+    own, MODULE:NAME. With `at="word-embeddings"`, X is what enters before
     positions and normalisation.
 
     `model` is a name, a folder, a hub id, or a live model with its `tokenizer`. `encode` makes the X of a text.
@@ -180,7 +182,9 @@ class PretrainedText(Prepared):
 class PretrainedView(View):
     """One text through the model. Values and gradients are computed a batch at a time, however much is asked for."""
 
-    terrain = "deep"
+    costly = True
+    shares_places = True
+    no_certificate = "no certificate is known for a deep model"
 
     def __init__(self, text: PretrainedText, tokens: tuple[int, ...], fast: bool = False) -> None:
         self.model, self.output = text.model, text.output
@@ -208,6 +212,9 @@ class PretrainedView(View):
     def suffix(self) -> Float[Tensor, "s d"]:
         """The rows that are run for every delta."""
         return self.rows if self.prefix is None else self.rows[self.prefix.length :]
+
+    def ascent(self) -> Ascent:
+        return DEEP
 
     def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
         flat = delta.reshape(-1, *delta.shape[-2:])

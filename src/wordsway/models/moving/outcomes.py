@@ -9,7 +9,7 @@ from torch import Tensor
 
 from wordsway.models.moving.batches import Batches
 from wordsway.models.moving.candidates import Candidates
-from wordsway.models.moving.outputs import Output, find_prefix
+from wordsway.models.moving.outputs.base import Output, find_prefix
 from wordsway.models.running.model import Prefix, Transformer
 from wordsway.support.errors import InputError
 from wordsway.tokens import Tokens
@@ -46,7 +46,7 @@ class Meter:
         self.size = float(self.base.norm())
         if not self.size > 0:
             raise InputError("the model's output for the text is zero, so a change relative to it is not defined")
-        self.before = self.base.log_softmax(0) if output.kind == "logits" else None
+        self.before = self.base.log_softmax(0) if output.is_logits else None
         self.prediction = self.probability = None
         if self.before is not None:
             self.prediction, self.probability = self._predicted(self.before)

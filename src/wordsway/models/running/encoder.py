@@ -31,9 +31,9 @@ class Encoder(ABC):
 def check_text(text: Any, name: str) -> str:
     """A text that can be encoded: a str of valid Unicode with something in it."""
     if not isinstance(text, str):
-        raise InputError(f"{name} must be a str, got {type(text).__name__}")
+        raise InputError(f"{name} must be a str, got {type(text).__name__}", argument=name)
     if not text.strip():
-        raise InputError(f"{name} is empty; give some words")
+        raise InputError(f"{name} is empty; give some words", argument=name)
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -51,7 +51,8 @@ def crop(count: int, special: Sequence[bool], max_tokens: int | None) -> list[in
     if room < 1:
         raise InputError(
             f"max_tokens={max_tokens} leaves no room for words beside {sum(special)} special tokens; "
-            f"use at least {sum(special) + 1}"
+            f"use at least {sum(special) + 1}",
+            argument="max_tokens",
         )
     kept = [k for k in range(count) if not special[k]][:room]
     return sorted([*kept, *(k for k in range(count) if special[k])])

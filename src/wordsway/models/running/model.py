@@ -144,8 +144,8 @@ class Transformer:
             return self.run(self.whole, rows, at, prefix).logits
         if not self.predicts_tokens:
             raise InputError(
-                f"{self.name} has no logits: it neither classifies texts nor predicts the next token; its outputs are "
-                "last, pooled, layer:K and all-layers"
+                f"{self.name} has no logits: it neither classifies texts nor predicts the next token; use another "
+                "output, such as last"
             )
         keep = {"logits_to_keep": 1} if "logits_to_keep" in inspect.signature(self.whole.forward).parameters else {}
         return self.run(self.whole, rows, at, prefix, **keep).logits[:, -1]
@@ -203,7 +203,7 @@ class Transformer:
 def find_at(name: str) -> At:
     """Where moves enter, by name."""
     if name not in get_args(At):
-        raise InputError(f"at={name!r} is not known; use {' or '.join(get_args(At))}")
+        raise InputError(f"at={name!r} is not known; use {' or '.join(get_args(At))}", argument="at")
     return cast(At, name)
 
 

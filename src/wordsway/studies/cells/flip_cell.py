@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wordsway.datasets.training_sets import GaussianTask, RealTask, Task
-from wordsway.learning.flip_objectives import AIMS
 from wordsway.learning.flip_result import Flip
-from wordsway.learning.generalization import TRAININGS, Generalization
+from wordsway.learning.generalization import Generalization
 from wordsway.maps.named import base_name, check_name, copies, named_map
 from wordsway.measures.sensitivity import word_sensitivity
 from wordsway.studies.cells.base import PROCESS, WITH_MODEL, Outcome, Shelf
@@ -16,6 +15,7 @@ from wordsway.studies.cells.grid_hooks import SYNTHETIC, OfEncoder, OfMap, OfTex
 from wordsway.studies.cells.text_cell import check_text_source
 from wordsway.studies.panels.flip_panel import PICTURE
 from wordsway.support.errors import InputError, RankWarning, SpanError
+from wordsway.support.names import OBJECTIVES, TRAININGS
 from wordsway.support.seeds import stream
 from wordsway.tokens import check_size
 
@@ -66,18 +66,20 @@ class FlipCell(OfMap, OfTexts, OfEncoder, OneTextForAllLengths):
                 check_size(getattr(self, name), name)
         for name in ("layer", "trial", "seed"):
             check_size(getattr(self, name), name, least=0)
-        for name, known in (("trainings", TRAININGS), ("objectives", AIMS)):
+        for name, known in (("trainings", TRAININGS), ("objectives", OBJECTIVES)):
             values = getattr(self, name)
             if not values:
-                raise InputError(f"{name} is empty; name at least one of: {', '.join(known)}")
+                raise InputError(f"{name} is empty; name at least one of: {', '.join(known)}", argument=name)
             for value in values:
                 if value not in known:
-                    raise InputError(f"{name} has {value!r}, which is not known; use: {', '.join(known)}")
+                    raise InputError(
+                        f"{name} has {value!r}, which is not known; use: {', '.join(known)}", argument=name
+                    )
         for penalty in self.penalties:
             if not 0 <= penalty < math.inf:
-                raise InputError(f"a penalty must be a number of at least 0, got {penalty!r}")
+                raise InputError(f"a penalty must be a number of at least 0, got {penalty!r}", argument="penalties")
         if "penalized" in self.objectives and not self.penalties:
-            raise InputError("penalties is empty, but the objective penalized needs at least one")
+            raise InputError("penalties is empty, but the objective penalized needs at least one", argument="penalties")
         check_name(self.map, self.d or (384 if self.encoder == SYNTHETIC else None), depth=self.depth)
         check_text_source(self.padding, self.layer, self.token, self.n)
 

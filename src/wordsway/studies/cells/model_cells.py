@@ -90,7 +90,9 @@ class AttentionCell(OfModel):
     def __post_init__(self) -> None:
         check_budget(self.budget)
         if (self.against is None) == (self.token is None):
-            raise InputError("an attention cell has either a second text, against, or a token that moves")
+            raise InputError(
+                "an attention cell has either a second text, against, or a token that moves", argument="against"
+            )
 
     def measure(self) -> Outcome:
         moves = self.against is None
@@ -185,8 +187,12 @@ def word_at(model: str, text: str, token: int) -> int:
     """The number, from 1, of the word that a token belongs to; token 0 is the opening special one, if there is one."""
     tokens = PretrainedMap(open_model(model)).encode(text)
     if token >= len(tokens):
-        raise InputError(f"token {token} is not there: {model} makes {len(tokens)} tokens of the text")
+        raise InputError(
+            f"token {token} is not there: {model} makes {len(tokens)} tokens of the text", argument="token"
+        )
     word = tokens.word_ids[token]
     if word is None:
-        raise InputError(f"token {token} is {tokens.tokens[token]!r}, which is no word; choose another one")
+        raise InputError(
+            f"token {token} is {tokens.tokens[token]!r}, which is no word; choose another one", argument="token"
+        )
     return word + 1

@@ -70,13 +70,20 @@ class PairsCell(OfMap, OfTexts, OfEncoder):
             try:
                 check_name(self.map, self.d, depth=self.depth)
             except InputError as error:
-                raise InputError(f"{error} (or one of: {', '.join(_OF_THE_MODEL)})") from None
+                raise InputError(f"{error} (or one of: {', '.join(_OF_THE_MODEL)})", argument="map") from None
         elif self.depth is not None:
-            raise InputError(f"depth={self.depth} has no meaning for map={self.map!r}; it belongs to drf")
+            raise InputError(
+                f"depth={self.depth} has no meaning for map={self.map!r}; it belongs to drf", argument="depth"
+            )
         if self.position not in POSITIONS:
-            raise InputError(f"position={self.position!r} is not known; use one of: {', '.join(POSITIONS)}")
+            raise InputError(
+                f"position={self.position!r} is not known; use one of: {', '.join(POSITIONS)}", argument="position"
+            )
         if self.encoder == SYNTHETIC:
-            raise InputError("encoder='synthetic' has no tokens to count; pairs need a pre-trained one, such as minilm")
+            raise InputError(
+                "encoder='synthetic' has no tokens to count; pairs need a pre-trained one, such as minilm",
+                argument="encoder",
+            )
 
     def settle(self) -> "PairsCell":
         """A model's states are taken whole; the place of the deciding word is not ours to choose in given pairs."""
@@ -90,7 +97,7 @@ class PairsCell(OfMap, OfTexts, OfEncoder):
         )
         features = _features(self, texts.train + [text for part in texts.tests.values() for text in part])
         if not bool(torch.isfinite(features).all()):
-            raise InputError(f"map={self.map!r} gives features that are NaN or infinite for some texts")
+            raise InputError(f"map={self.map!r} gives features that are NaN or infinite for some texts", argument="map")
         train, rest = features[: len(texts.train)], features[len(texts.train) :]
         found = {}
         for words, part in texts.tests.items():
@@ -189,7 +196,7 @@ def _features(cell: PairsCell, texts: list[str]) -> Float[Tensor, "b k"]:
     size = rows[0].X.shape[1]
     d = cell.d or size
     if d > size:
-        raise InputError(f"d={d} is more than the {size} coordinates that {cell.encoder} gives")
+        raise InputError(f"d={d} is more than the {size} coordinates that {cell.encoder} gives", argument="d")
     X = torch.empty(len(rows), cell.n, d, dtype=torch.float64)
     for place, tokens in zip(X, rows, strict=True):
         place.copy_(tokens.first_dims(d).X)
@@ -213,7 +220,10 @@ def _encoded(cell: PairsCell, texts: list[str], last: bool) -> list[Tokens]:
         found = encode(texts, cell.encoder, layer=layer, normalize=not last, max_tokens=cell.n, cache=False)
     short = next((tokens for tokens in found if len(tokens) != cell.n), None)
     if short is not None:
-        raise InputError(f"encoder={cell.encoder!r} makes {len(short)} tokens of a text that should have n={cell.n}")
+        raise InputError(
+            f"encoder={cell.encoder!r} makes {len(short)} tokens of a text that should have n={cell.n}",
+            argument="encoder",
+        )
     return found
 
 

@@ -54,7 +54,9 @@ class SensitivityCell(TextCell):
         if self.tokens_at_once is not None:
             Several.of(self.tokens_at_once, self.choose, self.ball, self.n)
         elif self.choose is not None or self.ball != "each":
-            raise InputError("choose and ball are about tokens that move together; say how many in tokens_at_once")
+            raise InputError(
+                "choose and ball are about tokens that move together; say how many in tokens_at_once", argument="choose"
+            )
 
     def settle(self) -> "SensitivityCell":
         cell = super().settle()

@@ -33,12 +33,16 @@ class Split:
     def draw(data: LabelledTexts, pairs: int, others: int, key: Key) -> "Split":
         all_pairs, alone = data.pairs(), [k for k, number in enumerate(data.pair) if number is None]
         if len(all_pairs) < 4:
-            raise InputError(f"data={data.source!r} has {len(all_pairs)} minimal pairs, but at least 4 are needed")
+            raise InputError(
+                f"data={data.source!r} has {len(all_pairs)} minimal pairs, but at least 4 are needed", argument="data"
+            )
         order = torch.randperm(len(all_pairs), generator=generator(*key, "pairs")).tolist()
         half, rest = len(all_pairs) // 2, len(alone) - len(alone) // 4
         for name, asked, most in (("train_pairs", pairs, half), ("train_reviews", others, rest)):
             if asked > most:
-                raise InputError(f"{name}={asked} is more than the {most} that {data.source!r} has for training")
+                raise InputError(
+                    f"{name}={asked} is more than the {most} that {data.source!r} has for training", argument=name
+                )
         chosen = [all_pairs[k] for k in order]
         shuffled = [alone[k] for k in torch.randperm(len(alone), generator=generator(*key, "others")).tolist()]
         train = [side for pair in chosen[:pairs] for side in pair] + shuffled[:others]

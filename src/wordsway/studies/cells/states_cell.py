@@ -91,16 +91,21 @@ class StatesCell(OfModel, OfTexts, OneTextForAllLengths):
         if self.at_least is not None:
             check_size(self.at_least, "at_least")
             if self.at_least < self.n:
-                raise InputError(f"at_least={self.at_least} is fewer than the n={self.n} tokens that are looked at")
+                raise InputError(
+                    f"at_least={self.at_least} is fewer than the n={self.n} tokens that are looked at",
+                    argument="at_least",
+                )
         for name, known in (("kind", KINDS), ("position", POSITIONS)):
             if getattr(self, name) not in known:
-                raise InputError(f"{name}={getattr(self, name)!r} is not known; use: {', '.join(known)}")
+                raise InputError(f"{name}={getattr(self, name)!r} is not known; use: {', '.join(known)}", argument=name)
         if not 0 < self.radius < math.inf:
-            raise InputError(f"radius must be a positive number, in norms of the word, got {self.radius!r}")
+            raise InputError(
+                f"radius must be a positive number, in norms of the word, got {self.radius!r}", argument="radius"
+            )
         try:
             split_name(self.model)
         except InputError as error:
-            raise InputError(f"model: {error}") from None
+            raise InputError(f"model: {error}", argument="model") from None
         check_budget(self.budget)
 
     def settle(self) -> "StatesCell":
@@ -120,7 +125,7 @@ class StatesCell(OfModel, OfTexts, OneTextForAllLengths):
         model = open_model(self.drawn_model)
         limit = model.encoder.limit
         if limit is not None and self.n > limit:
-            raise InputError(f"n={self.n} is more than the {limit} tokens that {base} takes")
+            raise InputError(f"n={self.n} is more than the {limit} tokens that {base} takes", argument="n")
         tokens, moving = self._text(model, base)
         X = tokens.X.double()
         reach = self.radius * float(X[list(moving)].norm(dim=1).max())
@@ -161,7 +166,9 @@ class StatesCell(OfModel, OfTexts, OneTextForAllLengths):
             for text in texts[tried:]:
                 (pieces,) = model.encoder.tokenize([text], self.n)
                 if self.kind == SPECIAL and not any(pieces.special):
-                    raise InputError(f"kind={SPECIAL!r}: the tokenizer of {base} adds no special tokens to a text")
+                    raise InputError(
+                        f"kind={SPECIAL!r}: the tokenizer of {base} adds no special tokens to a text", argument="kind"
+                    )
                 words = self._words(model.encoder.as_tokens(pieces, torch.zeros(len(pieces.ids), 0), {}))
                 missing -= bool(words)
                 if words and missing < 0:

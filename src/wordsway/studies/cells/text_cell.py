@@ -91,17 +91,27 @@ class TextCell(OfMap, OfTexts, OfEncoder, OneTextForAllLengths):
         width = self.d or (384 if self.encoder == SYNTHETIC else None)
         check_name(self.map, width, depth=self.depth, temperature=self.temperature)
         if not 0 < self.radius < math.inf:
-            raise InputError(f"radius must be a positive number, in units of sqrt(d), got {self.radius!r}")
+            raise InputError(
+                f"radius must be a positive number, in units of sqrt(d), got {self.radius!r}", argument="radius"
+            )
         check_text_source(self.padding, self.layer, self.token, self.n)
         check_correlation(self.correlation)
         if self.structure not in STRUCTURES:
-            raise InputError(f"structure={self.structure!r} is not known; use one of: {', '.join(STRUCTURES)}")
+            raise InputError(
+                f"structure={self.structure!r} is not known; use one of: {', '.join(STRUCTURES)}", argument="structure"
+            )
         if self.encoder != SYNTHETIC and self.correlation:
-            raise InputError("correlation is about synthetic rows; those of real texts are as they are")
+            raise InputError(
+                "correlation is about synthetic rows; those of real texts are as they are", argument="correlation"
+            )
         if self.center and self.n < 2:
-            raise InputError("center takes the mean row away, which leaves nothing of a single token")
+            raise InputError(
+                "center takes the mean row away, which leaves nothing of a single token", argument="center"
+            )
         if self.at_least is not None and self.at_least < self.n:
-            raise InputError(f"at_least={self.at_least} is fewer than the n={self.n} tokens that are looked at")
+            raise InputError(
+                f"at_least={self.at_least} is fewer than the n={self.n} tokens that are looked at", argument="at_least"
+            )
 
     def settle(self: _TextCell) -> _TextCell:
         if self.encoder == SYNTHETIC:
@@ -160,14 +170,18 @@ class TextCell(OfMap, OfTexts, OfEncoder, OneTextForAllLengths):
 def check_text_source(padding: str, layer: int, token: int | str, n: int) -> None:
     """Check the fields that all cells with texts have."""
     if padding not in PADDINGS:
-        raise InputError(f"padding={padding!r} is not known; use: {', '.join(PADDINGS)}")
+        raise InputError(f"padding={padding!r} is not known; use: {', '.join(PADDINGS)}", argument="padding")
     if padding == "published" and n > PUBLISHED_LENGTH:
-        raise InputError(f"n={n} is more than the {PUBLISHED_LENGTH} tokens that texts are padded to as published")
+        raise InputError(
+            f"n={n} is more than the {PUBLISHED_LENGTH} tokens that texts are padded to as published", argument="n"
+        )
     if padding == "published" and layer:
-        raise InputError(f"padding as published is for the embedding layer's output, not for layer={layer}")
+        raise InputError(
+            f"padding as published is for the embedding layer's output, not for layer={layer}", argument="padding"
+        )
     if isinstance(token, str):
         if token != "word":
             raise InputError(f'token={token!r} is not known; use a position, or "word" for the first one that is no '
-                             "special token")  # fmt: skip
+                             "special token", argument="token")  # fmt: skip
     else:
         check_tokens([token], n)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from wordsway.learning.penalty import OUTPUTS
+from wordsway.learning.penalty import trained_output
 from wordsway.learning.probe import probe_sensitivity
 from wordsway.studies.cells.base import GB, PROCESS, Outcome
 from wordsway.studies.cells.grid_hooks import OfTexts
@@ -58,24 +58,31 @@ class TrainingCell(OfTexts):
 
     def __post_init__(self) -> None:
         if self.regime not in REGIMES:
-            raise InputError(f"regime={self.regime!r} is not known; use: {', '.join(REGIMES)}")
+            raise InputError(f"regime={self.regime!r} is not known; use: {', '.join(REGIMES)}", argument="regime")
         if self.regime != "plain" and not 0 < self.strength < math.inf:
-            raise InputError(f"strength={self.strength!r} must be a positive number for the regime {self.regime!r}")
+            raise InputError(
+                f"strength={self.strength!r} must be a positive number for the regime {self.regime!r}",
+                argument="strength",
+            )
         for name in ("learning_rate", "radius"):
             if not 0 < getattr(self, name) < math.inf:
-                raise InputError(f"{name} must be a positive number, got {getattr(self, name)!r}")
+                raise InputError(f"{name} must be a positive number, got {getattr(self, name)!r}", argument=name)
         for name in ("steps", "d", "layers", "heads", "eval_every", "probes"):
             check_size(getattr(self, name), name)
         for name in ("train_pairs", "train_reviews", "trial", "seed"):
             check_size(getattr(self, name), name, least=0)
         if self.train_pairs + self.train_reviews == 0:
-            raise InputError("train_pairs and train_reviews are both 0, so there is nothing to train on")
+            raise InputError(
+                "train_pairs and train_reviews are both 0, so there is nothing to train on", argument="train_pairs"
+            )
         if self.d % self.heads:
-            raise InputError(f"heads={self.heads} does not divide d={self.d}")
+            raise InputError(f"heads={self.heads} does not divide d={self.d}", argument="heads")
         if self.steps % self.eval_every:
-            raise InputError(f"eval_every={self.eval_every} does not divide steps={self.steps}: use one that does")
-        if self.output not in OUTPUTS:
-            raise InputError(f"output={self.output!r} is not known; use {', '.join(OUTPUTS)}")
+            raise InputError(
+                f"eval_every={self.eval_every} does not divide steps={self.steps}: use one that does",
+                argument="eval_every",
+            )
+        trained_output(self.output)
 
     def settle(self) -> "TrainingCell":
         return replace(self, strength=0.0) if self.regime == "plain" else self

@@ -22,8 +22,8 @@ from wordsway.studies.run.worker import Report, execute, lost
 from wordsway.studies.study import Job
 from wordsway.support.errors import InputError, one_line
 from wordsway.support.memory import available_bytes, show_bytes
+from wordsway.support.names import ENGINES
 
-ENGINES = ("inline", "processes", "dask")
 _START_ONE = "start one (dask scheduler), or leave out --scheduler for workers of this machine"
 _SHARE = 0.85  # of the memory that is available when a run begins
 _TRIES = 2  # times that a cell may take its process down

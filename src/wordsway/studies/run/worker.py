@@ -46,7 +46,7 @@ def execute(recipe: dict[str, Any], revision: str, result_version: int) -> Repor
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TextWarning)  # what is cropped is in the recipe
                 outcome = cell_of(recipe).measure_with(_shelf)
-        except Exception as problem:
+        except Exception as problem:  # a cell that fails is a result; the run goes on without it
             kind = "" if isinstance(problem, InputError) else f"{type(problem).__name__}: "
             error, trace = kind + one_line(problem), traceback.format_exc()
     return Report(outcome, error, trace, started, time.perf_counter() - began, peak_bytes(), 1, machine(), versions())

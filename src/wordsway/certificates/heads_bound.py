@@ -1,0 +1,18 @@
+"""An upper bound for several heads: that of each of them."""
+
+import math
+
+from wordsway.certificates.base import Certificate
+from wordsway.certificates.certify import certify
+from wordsway.maps.attention.heads import HeadsView
+
+
+def certify_heads(view: HeadsView, radius: float) -> Certificate:
+    """Bound all heads together: no delta does more to them than the worst one for each."""
+    bounds = [certify(head, radius) for head in view.heads]
+    total = 0.0
+    for head, bound in zip(view.heads, bounds, strict=True):
+        if bound.upper is None:
+            return bound
+        total += (bound.upper * head.base_norm) ** 2
+    return Certificate(math.sqrt(total) / view.base_norm, min(1.0, sum(bound.failure for bound in bounds)))
