@@ -19,7 +19,7 @@ from wordsway.maps.named import VARIABLE
 from wordsway.studies.cells.base import Shelf
 from wordsway.studies.cells.flip_cell import FlipCell
 from wordsway.studies.cells.kinds import BUILT_IN, kind_of, name_of
-from wordsway.testing.cells import CellTests
+from wordsway.testing.cell_tests import CellTests
 
 TEXT = "One word in a long text counts."
 # Of every kind a small cell, and values that it must refuse.
