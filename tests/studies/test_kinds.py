@@ -20,7 +20,7 @@ from wordsway.studies.cells.flip_cell import FlipCell
 from wordsway.studies.cells.kinds import kind_of, name_of
 from wordsway.support.names import CELLS
 from wordsway.support.own_code import VARIABLE
-from wordsway.testing.cells import CellTests
+from wordsway.testing.cell_tests import CellTests
 
 TEXT = "One word in a long text counts."
 # Of every kind a small cell, and values that it must refuse.
