@@ -78,8 +78,9 @@ class PageRequest:
 
     @property
     def cropped_at(self) -> int | None:
-        """Where the tokenizer crops. A model keeps special tokens at the end of what is left of a text; of a map's text
-        the first tokens are taken afterwards, which must not fail because all of them are too many."""
+        """The number of tokens at which the tokenizer crops. A model keeps special tokens at the end of what is left of
+        a text; of a map's text the first tokens are taken afterwards, which must not fail because all of them are too
+        many."""
         if self.model is not None or self.n is None:
             return self.n
         return MOST_TOKENS if len(self.text) > MOST_TOKENS // 2 else None  # a shorter text has fewer tokens than that

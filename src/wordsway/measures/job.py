@@ -24,8 +24,8 @@ _BATCH_BYTES = 2**28  # of a batch of random deltas: large enough to keep a proc
 
 @dataclass(frozen=True)
 class Job:
-    """What is the same for all moves of one measurement. A move is the tokens that move together, within a common ball
-    of the largest of their radii, or as `several` says; methods take its position in `moves`."""
+    """The checked arguments of one measurement, which all of its moves share. A move is the tokens that move together,
+    within a common ball of the largest of their radii, or as `several` says; methods take its position in `moves`."""
 
     phi: FeatureMap
     text: Float[Tensor, "n d"]
@@ -78,7 +78,7 @@ class Job:
 
     @cached_property
     def check(self) -> Check:
-        """How a found delta is evaluated again: through the plain map where there is one and it fits."""
+        """The way in which a found delta is evaluated again: through the plain map where there is one and it fits."""
         need = self.phi.plain_bytes(*self.text.shape)
         if need is not None and fits(need):
             return Check(Way.PLAIN, self.phi.plain_precision)

@@ -42,7 +42,7 @@ class QuestionError(InputError):
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """How far can the words of `text` move the features of a `map` or the `output` of a `model`?
+    """A question about a `text`: how far can its words move the features of a `map` or the `output` of a `model`?
 
     text       a text to encode, an encoded one (`Tokens`), or rows X (n, d) without words
     map        a name with options (raf:heads=4; `recipe` may hold further ones), or a map with weights

@@ -149,7 +149,7 @@ class Sensitivity:
 
     @property
     def checked(self) -> str:
-        """How `lower` was evaluated in the end: by which way, in which precision."""
+        """The text of `check`: by which way, and in which precision, `lower` was evaluated in the end."""
         return str(self.check)
 
     @property
