@@ -36,7 +36,7 @@ _SLOWER = 0.3  # the same for first places and for the core after its rounds, fr
 _FIRST_TRACKS = 4  # for the places of an excerpt, of which the text's best need not be the excerpt's best
 _LOW = 0.9  # of the middle token's (squared) value: less, and a token may have missed something and tries again
 _RETURNS = 3  # rounds of the core on the text itself, after those on an excerpt
-_IDLE_FROM_LANDMARKS = 1  # rounds with little gain, after which a core that began with landmarks is done
+_IDLE_FROM_LANDMARKS = 2  # rounds with little gain, after which a core that began with landmarks is done
 WORTH_IT = 4  # rounds; where fewer are made, places of other texts or of an excerpt save nothing
 _VIEWS = 96  # kept at most; a causal model's hold what comes before their token
 
