@@ -61,7 +61,7 @@ class PageRequest:
             raise InputError("a question is about a map or about a model")
         if asked.map is not None:
             if is_own(asked.map):  # a page must not make anybody's machine run code
-                raise InputError(f"map={asked.map!r} is code of your own; measure it with wordsway measure --own")
+                raise InputError(f"map={asked.map!r} is not known here; code of your own: wordsway measure --own")
             named_recipe(asked.map)
         _known(asked.encoder if asked.model is None else asked.model, offers)
         if asked.model is None and asked.encoder == SENTIMENT:
