@@ -58,6 +58,7 @@ class PretrainedMap(FeatureMap):
         self.at: At = find_at(at)
         self.model: Transformer = open_model(model, tokenizer, device)
         self.output: Output = find_output(output, self.model)
+        self.search_spread = self.output.spread
         self.n = self.d = None
 
     def __repr__(self) -> str:

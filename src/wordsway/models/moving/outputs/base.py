@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from wordsway.maps.base import TRAINED_SPREAD
 from wordsway.models.running.model import At, Prefix, Transformer
 from wordsway.support.errors import InputError
 from wordsway.support.names import OUTPUTS
@@ -29,6 +30,7 @@ class Output(ABC):
     layer: int
     has_rows: ClassVar[bool] = False  # a row for each token: two texts are comparable only if they are equally long
     is_logits: ClassVar[bool] = False  # of classes, or of the next token
+    spread: ClassVar[float] = TRAINED_SPREAD  # by how much a search's answer for one word varies
     trains: ClassVar[bool] = False  # `of_batch` is there, so that a loss can have a term of it
 
     def check(self, model: Transformer) -> None:  # noqa: B027
