@@ -14,6 +14,7 @@ import wordsway
 PACKAGE = Path(wordsway.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MOST_ENTRIES, MOST_LINES, MOST_OF_A_FUNCTION = 18, 300, 60
+RIDDLES = ("What ", "The same", "Who ", "Where ", "How ")  # a docstring says the thing itself
 
 
 def name_of(module: Path) -> str:
@@ -50,6 +51,19 @@ def lengths(tree: ast.Module) -> Iterator[tuple[str, int]]:
 @pytest.mark.parametrize("module", MODULES, ids=name_of)
 def test_every_module_says_what_it_is_for(module: Path) -> None:
     assert ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_no_docstring_begins_like_a_riddle(module: Path) -> None:
+    found = docstrings(ast.parse(module.read_text(encoding="utf-8")))
+    assert not [f"{name}: {text.splitlines()[0]}" for name, text in found if text.startswith(RIDDLES)]
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Docstrings of the module, its classes and its functions, each with a name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield getattr(node, "name", "module"), ast.get_docstring(node) or ""
 
 
 @pytest.mark.parametrize("module", MODULES, ids=name_of)

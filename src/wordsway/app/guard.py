@@ -1,4 +1,4 @@
-"""Who may ask. Any web page that a browser has open can send requests to 127.0.0.1; only our own may get an answer.
+"""Checks of requests. Any web page open in a browser can send requests to 127.0.0.1; only our own gets an answer.
 
 A page elsewhere is known by its Origin, a name that was pointed at this machine (DNS rebinding) by the Host; and what
 makes the machine work must carry the secret that is written into our page at every start.
@@ -96,7 +96,7 @@ async def _drain(receive: Receive) -> None:
 
 
 async def read_json(request: Request) -> Any:
-    """What a request carries, read no further than it may be long."""
+    """Read the JSON body of a request, and stop at the largest allowed size."""
     content = bytearray()
     try:
         async with asyncio.timeout(_SECONDS):

@@ -60,7 +60,7 @@ class Worker:
         return job
 
     def ahead(self, job: Job) -> int:
-        """How many jobs are to end before this one begins."""
+        """Count the jobs that must end before this one begins."""
         with self._changed:
             if job not in self._waiting:
                 return 0

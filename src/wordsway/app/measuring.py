@@ -1,4 +1,4 @@
-"""What the worker does: measure a text word by word, and explain a word; what was measured is kept for a while."""
+"""The worker's tasks: measure a text word by word, and explain a word. Measurements are kept for a while."""
 
 import threading
 import warnings

@@ -160,7 +160,7 @@ def _download(content: str, kind: str, name: str) -> Response:
 
 
 async def _told(request: Request, error: Exception) -> Response:
-    """What went wrong as a sentence that the page shows."""
+    """Return an error as a sentence that the page shows."""
     if isinstance(error, HTTPException):
         return JSONResponse({"message": error.detail}, error.status_code, headers=error.headers)
     if isinstance(error, InputError):

@@ -1,4 +1,4 @@
-"""What a certificate is."""
+"""The result of a certificate: an upper bound, or the reason why there is none."""
 
 from dataclasses import dataclass
 

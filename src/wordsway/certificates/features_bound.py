@@ -57,7 +57,7 @@ def certify_features(view: FeatureView, radius: float) -> Certificate:
 def _given_layer(
     weights: Float[Tensor, "rows cols"], g: Float[Tensor, " rows"], reach: float, view: FeatureView
 ) -> float:
-    """How far the layer's output can move when its input moves by at most `reach`."""
+    """Bound the change of the layer's output when its input moves by at most `reach`."""
     G = weights.to("cpu", torch.float64)
     activation = view.phi.activation
     if activation.name == "relu":

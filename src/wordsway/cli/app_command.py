@@ -26,7 +26,7 @@ def page(
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
     debug: Debug = False,
 ) -> None:
-    """A page in your browser: type a text, see its words coloured as they are measured.
+    """Open a page in your browser: type a text and see its words coloured as they are measured.
 
     It is served to this machine only. Ctrl-C stops it.
     """

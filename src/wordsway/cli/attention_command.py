@@ -29,7 +29,7 @@ def attention(
     radius: Radius = 1.0,
     at: AtOption = At.embeddings,
 ) -> None:
-    """Attention maps side by side: of two texts, or of one before and after a word of it moves to draw attention.
+    """Compare attention maps: of two texts, or of one text before and after one of its words moves to draw attention.
 
     The mass that the word gets, the mean weight over rows, is printed for every head and layer.
     """

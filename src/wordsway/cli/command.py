@@ -20,7 +20,7 @@ _UsageError: Any = typer.BadParameter.__mro__[1]  # has no public name in every 
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="How far can one word move a model? Bounds from below (search) and from above (certificates).",
+    help="Measure how far one word can move a model: lower bounds by search, upper bounds by certificates.",
 )
 
 
@@ -58,7 +58,7 @@ def one_line_errors(debug: bool, out: Path | None = None) -> Iterator[None]:
 
 
 def _mend(error: OSError) -> str:
-    """What the system refused, and what to do about it."""
+    """Describe an error of the operating system, and say what to do about it."""
     if not error.strerror:
         return str(error)
     name = "" if error.filename is None else f": {str(error.filename)!r}"
@@ -92,11 +92,11 @@ def root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """How far can one word move a model? Bounds from below (search) and from above (certificates)."""
+    """Measure how far one word can move a model: lower bounds by search, upper bounds by certificates."""
 
 
 def command_line() -> list[str]:
-    """What was typed, for the record."""
+    """Return the command line as it was typed, to be saved with results."""
     return ["wordsway", *sys.argv[1:]]
 
 

@@ -21,7 +21,7 @@ def compare(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Two runs side by side: the same cells, their differences with 95% intervals."""
+    """Compare the cells that two runs share, and show their differences with 95% intervals."""
     with one_line_errors(debug):
         from wordsway.cli.show_runs import show_differences
         from wordsway.studies.compare_runs import compare_tables

@@ -29,7 +29,7 @@ def curve(
         ),
     ] = None,
 ) -> None:
-    """Word sensitivity against context length, with fitted exponents and the prediction."""
+    """Measure word sensitivity against context length, with fitted exponents and the prediction."""
     with one_line_errors(common.debug, common.out):
         from wordsway.maps.named import split_names
         from wordsway.studies.curve import CurvePlan

@@ -1,4 +1,4 @@
-"""What is installed, which device, which models are at hand, and what to do about what is missing.
+"""Checks of the installation: packages, devices, installed models, and how to get what is missing.
 
 Asks no network and shows no value of the environment but folders, so that its output can be sent to others.
 """
@@ -85,7 +85,7 @@ def _system() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    """What wordsway's own metadata asks for, beside what is there."""
+    """Compare the packages that wordsway's metadata requires with those installed."""
     try:
         own = metadata.distribution("wordsway")
     except metadata.PackageNotFoundError:

@@ -17,7 +17,7 @@ _MARKS = {"ok": ("ok", "green"), "absent": ("-", "dim"), "note": ("note", "yello
 
 @app.command()
 def doctor(as_json: Json = False, debug: Debug = False) -> None:
-    """What is installed, which device, which models are at hand, and what to do about what is missing.
+    """Check the installation: packages, devices, installed models, and how to get what is missing.
 
     Asks no network. The exit code is 1 if something that is installed does not work.
     """

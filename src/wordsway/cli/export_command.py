@@ -21,7 +21,7 @@ def export(
     own: Own = None,
     debug: Debug = False,
 ) -> None:
-    """The whole table of a run, with the provenance of every row."""
+    """Export the whole table of a run, with the provenance of every row."""
     with one_line_errors(debug):
         from wordsway.studies.run.store import Store
         from wordsway.studies.run.tables import FORMATS, read_table

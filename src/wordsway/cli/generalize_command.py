@@ -65,11 +65,11 @@ def generalize(
     ] = None,
     device: Device = "cpu",
 ) -> None:
-    """Can a model learn that one word flipped the meaning?
+    """Test whether a model can learn that one word flipped the meaning.
 
     Trains on labelled texts, shows the model one more, then asks for its error on that text with one word moved and the
-    label flipped. Random features stay near (2 - gamma)^2, where gamma is how far the two texts were told apart before;
-    attention gets far below.
+    label flipped. Random features stay near (2 - gamma)^2, where gamma is how differently the model scored the
+    two texts before training on the new one; attention gets far below.
     """
     with one_line_errors(common.debug, common.out):
         if data is None and (common.encoder != "minilm" or common.layer or shorter_than is not None):

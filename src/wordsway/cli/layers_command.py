@@ -28,7 +28,7 @@ def layers(
         bool, typer.Option("--real-words/--no-real-words", help="Look for the best real word as well.")
     ] = True,
 ) -> None:
-    """Relative change of every layer's output when one word moves.
+    """Measure the relative change of every layer's output when one word moves.
 
     Four moves of one norm: searched for each layer, drawing attention, Gaussian noise, and towards the best real word.
     """

@@ -152,7 +152,7 @@ def measure(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """How far can each word of a text move a map's features?
+    """Measure how far each word of a text can move a map or a model.
 
     wordsway measure "I love her smile" embeds the text with the bundled encoder and bounds every word's sensitivity.
     Without a text, N Gaussian tokens take its place.

@@ -205,7 +205,7 @@ def whole_numbers(text: str, option: str) -> list[int]:
 
 
 def numbers_of(text: str, option: str) -> list[float]:
-    """The same, with a fraction."""
+    """Read comma-separated numbers, which may have a fraction."""
     try:
         return [float(part) for part in text.split(",") if part.strip()]
     except ValueError:

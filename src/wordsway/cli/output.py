@@ -1,4 +1,4 @@
-"""What commands do with a result: complete it, save it, draw it, make a page of it, print it."""
+"""The output of commands: a result is completed, saved, drawn, made into a page, printed."""
 
 import json
 import sys
@@ -54,7 +54,7 @@ class ResultOutput:
         return replace(result, made=made(command_line()))
 
     def compared(self, result: "Substitution") -> "Substitution":
-        """The same for a substitution, whose worst case says how it was made."""
+        """Complete a substitution: add to its worst case how it was made."""
         from wordsway.support.provenance import made
 
         return replace(result, worst=replace(result.worst, made=made(command_line())))

@@ -19,7 +19,7 @@ def report(
     own: Own = None,
     debug: Debug = False,
 ) -> None:
-    """One page with everything in a result or a run: coloured words, figures, claims, tables, how it was made.
+    """Write one page with everything in a result or a run: coloured words, figures, claims, tables, how it was made.
 
     The file needs no network and no other file.
     """

@@ -20,6 +20,6 @@ def resume(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Go on with a run that was stopped."""
+    """Continue a run that was stopped."""
     with one_line_errors(debug):
         run_and_show(None, folder, engine, workers, scheduler, retry=failed, as_json=as_json)

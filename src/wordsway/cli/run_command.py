@@ -44,7 +44,7 @@ def run(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Run a study, of your own or one that comes along: a grid of maps, lengths, encoders and more."""
+    """Run a study, built-in or your own: a grid of maps, lengths, encoders and more."""
     with one_line_errors(debug):
         from wordsway.studies.adapt import adapted, narrowed
         from wordsway.studies.toml_files import load_study

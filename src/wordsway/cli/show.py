@@ -1,4 +1,4 @@
-"""What the commands print for people."""
+"""Text that the commands print for people."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,7 @@ def sensitivity(result: "Sensitivity") -> None:
 
 
 def substitution(compared: "Substitution") -> None:
-    """What one substitution does, beside the worst case and random words."""
+    """Print the effect of one substitution, beside the worst case and random words."""
     console = Console(highlight=False)
     before, after = escape(printable(compared.before)), escape(printable(compared.after))
     console.print(f"[bold]{before}[/] -> [bold]{after}[/], word {compared.word + 1}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What the commands about pre-trained models print for people."""
+"""Text that the commands about pre-trained models print for people."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""How runs are shown: the plan, a live line while cells are measured, the claims, comparisons."""
+"""Text that is printed about runs: the plan, a live line while cells are measured, the claims, comparisons."""
 
 import sys
 import time

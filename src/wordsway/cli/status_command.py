@@ -8,7 +8,7 @@ from wordsway.cli.options import Debug, Json, Own, Run
 
 @app.command()
 def status(folder: Run, own: Own = None, as_json: Json = False, debug: Debug = False) -> None:
-    """How far a run is, and what failed; also while it is at work."""
+    """Show the progress of a run and its failures, also while it is running."""
     with one_line_errors(debug):
         from wordsway.cli.show_runs import duration
         from wordsway.studies import loaded_run

@@ -9,7 +9,7 @@ from wordsway.support import names
 
 @app.command()
 def studies(as_json: Json = False, debug: Debug = False) -> None:
-    """List the studies that come along, with their panels and sizes."""
+    """List the built-in studies, with their panels and sizes."""
     with one_line_errors(debug):
         from wordsway.studies.toml_files import find_study
 

@@ -58,7 +58,7 @@ def substitute(
         int | None, typer.Option(min=0, help="With --against: length of the answers, in tokens (40).")
     ] = None,
 ) -> None:
-    """Which real word moves the model's output most; for a classifier, which one flips the prediction.
+    """Find the real word that changes the model's output most; for a classifier, the one that flips the prediction.
 
     With --against, a causal model's next token and greedy answer for two prompts.
     """

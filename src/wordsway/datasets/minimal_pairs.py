@@ -53,7 +53,7 @@ class MinimalPair:
 
 @dataclass(frozen=True)
 class Material:
-    """What pairs are made of: judgements by label, and subjects."""
+    """Parts of pairs: judgements by label, and subjects."""
 
     words: Mapping[int, Sequence[str]]
     subjects: Sequence[str]

@@ -1,4 +1,4 @@
-"""Where labelled texts are read from: each source yields rows as they stand."""
+"""Sources of labelled texts; each yields its rows unchanged."""
 
 import csv
 import importlib.util

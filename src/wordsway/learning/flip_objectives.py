@@ -1,4 +1,4 @@
-"""What a move of one word is asked to make small, when the model is to follow a flipped label.
+"""Objectives that a move of one word minimises, so that the model follows a flipped label.
 
 Notation is that of `generalization`: a move changes the features, and all that matters of the change are its inner
 products with t / |t|^2 and with theta*.
@@ -18,7 +18,7 @@ from wordsway.maps.base import View
 
 @dataclass(frozen=True)
 class FlipObjective:
-    """What is asked of a move, in terms of its two inner products: with t / |t|^2 and with theta*."""
+    """An objective of a move, as a function of its two inner products: with t / |t|^2 and with theta*."""
 
     before: float
     y: int
@@ -31,7 +31,7 @@ class FlipObjective:
         return alignment, told, self.before + told + alignment * (self.y - self.before)
 
     def squares(self, inner: Float[Tensor, "*batch 2"]) -> Float[Tensor, "*batch"]:
-        """What is to be small: the squares of affine functions of the two inner products."""
+        """Return the quantity to minimise: the sum of squares of affine functions of the two inner products."""
         matrix, constant = self.affine
         return (inner @ matrix + constant).square().sum(-1)
 
@@ -47,7 +47,7 @@ class FlipObjective:
         return torch.tensor(rows, dtype=torch.float64), torch.tensor(constant, dtype=torch.float64)
 
     def gain(self, view: View, targets: Float[Tensor, "2 k"]) -> Callable[[Tensor], Tensor]:
-        """The same through a view, as what a search can maximise."""
+        """Return minus `squares` as a function of delta, computed through a view, for a search to maximise."""
         matrix, constant = (part.to(view.device, view.dtype) for part in self.affine)
         products = view.inner_products(targets)
         return lambda delta: -(products(delta) @ matrix + constant).square().sum(-1)

@@ -36,8 +36,8 @@ def tell_apart(
     positive: Float[Tensor, "T k"],
     meaningless: Float[Tensor, "r N"],
 ) -> Told:
-    """What a readout makes of pairs it was not trained on, and what it would make of them had it been trained on each
-    of r rows of other labels."""
+    """Evaluate a readout on pairs that it was not trained on, and compare it with readouts trained on each of r rows of
+    other labels."""
     low, high = negative @ readout.theta, positive @ readout.theta
     accuracy = float(_wins(high - low))
     single = float(torch.cat([_wins_each(-low), _wins_each(high)]).mean())
@@ -60,7 +60,7 @@ def tell_apart(
 
 @dataclass(frozen=True)
 class Alike:
-    """How a text's features compare with those of the text of opposite meaning (flipped) and of the same meaning.
+    """Comparison of a text's features with those of the text of opposite meaning (flipped) and of the same meaning.
     `auc` is how often the cosine with a text of the same meaning is above that with a flipped one, over all of both;
     `closer` the same within one context; `change` and `change_same` are mean relative changes of the features."""
 

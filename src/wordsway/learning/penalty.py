@@ -126,7 +126,7 @@ class Batch:
         return (e * reach).detach()
 
     def relative_change(self, tokens: Int[Tensor, " b"], delta: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        """What moves do to the output, as a share of its norm; differentiable in the weights."""
+        """Return the change of the output under moves, as a share of its norm; differentiable in the weights."""
         places = (torch.arange(len(tokens), 2 * len(tokens), device=tokens.device), tokens)
         with changed_input(self.live, lambda states: states.index_put(places, delta.to(states), accumulate=True)):
             still, moved = self._features().chunk(2)

@@ -22,9 +22,9 @@ from wordsway.tokens import check_size
 
 @dataclass(frozen=True)
 class ProbedText:
-    """What was found for one text: `lower` is a lower bound of its word sensitivity, attained by moving `word` (its
-    number from 1, and itself); `random` is the mean change under random moves of the same size. `tied` words, this one
-    among them, have numbers that differ by less than the search's own spread."""
+    """The result for one text: `lower` is a lower bound of its word sensitivity, attained by moving the word
+    `word_text`, whose number from 1 is `word`; `random` is the mean change under random moves of the same size. `tied`
+    words, this one among them, have numbers that differ by less than the search's own spread."""
 
     text: str
     lower: float
@@ -90,7 +90,7 @@ def probe_sensitivity(
     seed: int = 0,
     max_tokens: int | None = None,
 ) -> ProbeReport:
-    """How far one word can move a model, at its weights of this moment, on each of some texts.
+    """Measure how far one word can move a model, with its current weights, on each of some texts.
 
     For any training loop: the model may be in training mode, and its mode, gradients, `requires_grad` and the random
     state are afterwards what they were. The search is the same at every call, so that numbers of one training compare.

@@ -20,17 +20,17 @@ from wordsway.support.errors import InputError
 from wordsway.tokens import Tokens, check_tokens
 
 InnerProducts = Callable[[Tensor], Tensor]
-_GROUP_NUMBERS = 12_000_000  # in all views of tokens that are searched side by side
-_MOST_VIEWS = 32
+_GROUP_NUMBERS = 12_000_000  # in all views of tokens that are searched side by side: bounds their memory
+_MOST_VIEWS = 32  # searched side by side, however small the text: so many share the overhead of a step
 # By how much the search's answer for one token varies over seeds and processors, relative to it: measured by
 # `python benchmarks/steadiness.py`, see docs/benchmarks.md.
-TRAINED_SPREAD = 0.09  # of a pre-trained model; the largest that was seen is 8.3%
+TRAINED_SPREAD = 0.09  # of a pre-trained model; the largest measured is 8.3%
 RANDOM_SPREAD = 0.03  # of a random transformer
 _BATCH_BYTES = 2**26  # of texts that a map without structure evaluates at once: few enough to stay in cache
 
 
 class View(ABC):
-    """How the features change when some tokens of one text move: all that a search or an objective sees of a map.
+    """The change of the features when some tokens of one text move: all that a search or an objective sees of a map.
 
     Everything that does not depend on delta was paid for when the view was made. All methods are differentiable.
     """
@@ -64,7 +64,7 @@ class View(ABC):
 
     @property
     def evaluations_left(self) -> int | None:
-        """How many more deltas (with a gradient) the view can take; None for no limit."""
+        """The number of deltas (with a gradient) that the view can still take; None for no limit."""
         return None
 
     def settle(self) -> None:  # noqa: B027
@@ -161,14 +161,14 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def config(self) -> dict[str, Any]:
-        """What the map is, as JSON values."""
+        """Describe the map as JSON values."""
 
     def attention_to(self, X: Float[Tensor, "n d"], tokens: Sequence[int]) -> Float[Tensor, " n"] | None:
         """The weight that every token gives to some in the first layer, averaged over heads; None without attention."""
         return None
 
     def states_of(self, X: Float[Tensor, "n d"]) -> Sequence[Tensor] | None:
-        """What the map has after each of its layers, the text itself first; None where it has no layers to tell."""
+        """Return the states after each layer of the map, the text itself first; None for a map without layers."""
         return None
 
     def excerpt(self, n: int) -> Sequence[int] | None:
@@ -186,7 +186,7 @@ class FeatureMap(ABC):
         return lambda delta: torch.stack([view.sq_norm(part) for view, part in zip(views, delta, strict=True)])
 
     def side_by_side(self, n: int, d: int, m: int) -> int:
-        """How many searches of m tokens share their steps: one on a small text is mostly overhead."""
+        """Count the searches of m tokens that share their steps: a single one on a small text is mostly overhead."""
         return 1 if self.remembers else max(1, min(_MOST_VIEWS, _GROUP_NUMBERS // (m * (n * d + d**2))))
 
     def plain_bytes(self, n: int, d: int) -> float | None:

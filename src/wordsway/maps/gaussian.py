@@ -63,7 +63,7 @@ class Dense(Gaussian):
 
 @dataclass
 class Budget:
-    """How many bytes of revealed directions a family of lazy matrices may keep."""
+    """A limit on the bytes of revealed directions that a family of lazy matrices may keep."""
 
     limit: int
     used: int = 0

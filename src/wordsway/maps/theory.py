@@ -1,4 +1,4 @@
-"""What the mathematics predicts for word sensitivity: lines for plots, oracles for tests. None of these is a bound.
+"""Predictions of word sensitivity from theory: lines for plots, oracles for tests. None of these is a bound.
 
 Both predictions replace a Gaussian matrix by independent Gaussian vectors, as Gordon's comparison does: when delta
 ranges over a sphere in R^d of radius rho, the moves e = V delta of k rows with N(0, v) entries reach, in effect,

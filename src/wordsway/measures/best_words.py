@@ -32,9 +32,9 @@ ALLOWANCE = {"quick": 200, "default": 800, "thorough": 3200}  # candidates that 
 
 @dataclass(frozen=True)
 class Tried:
-    """How the replacements of one word were found: `exhaustive` if all `candidates` were evaluated, else guided by what
-    was learned on the way, so that a better one may have been missed. `skipped` says what was left out, and why.
-    `flips` counts what was evaluated and changed the prediction."""
+    """The search for replacements of one word: `exhaustive` if all `candidates` were evaluated, else guided by the
+    values evaluated so far, so that a better one may have been missed. `skipped` says what was left out, and why.
+    `flips` counts the evaluated candidates that changed the prediction."""
 
     word: int
     text: str

@@ -1,4 +1,4 @@
-"""How the change under a found delta was evaluated once more, after the search."""
+"""The second evaluation, after the search, of the change under the best delta: its way and its precision."""
 
 from dataclasses import dataclass
 from enum import Enum

@@ -1,4 +1,4 @@
-"""What one given substitution of a word changes, beside the worst case and beside random words."""
+"""The effect of one given substitution of a word, compared with the worst case and with random words."""
 
 import json
 import os

@@ -169,7 +169,7 @@ class _Vocabulary:
         ), f"{tried.evaluated:,} words tried, {how} {tried.candidates:,} of the vocabulary, by {output}"
 
     def _size(self, phi: PretrainedMap, text: str, word: int, radius: float) -> float | None:
-        """How far a word lies from the one that it replaces, in radii; None where it has another number of pieces."""
+        """Return a word's distance from the one it replaces, in radii; None where it has another number of pieces."""
         (new,) = phi.model.encoder.tokenize([text], len(self.tokens))
         if len(new.ids) != len(self.tokens):
             return None
@@ -220,7 +220,7 @@ class _Vocabulary:
         return self.tokens.ids
 
     def _moves(self, encoder: PretrainedEncoder, place: int, words: Sequence[int]) -> Iterator[Tensor]:
-        """What each word's row is away from the one that is there, (b, 1, d). What follows a token does not change its
+        """Yield each word's row minus the row of the present word, (b, 1, d). Tokens after a token do not change its
         row in the embedding layer, so only the text up to it is embedded."""
         old = self.tokens.X[place].double()
         (same,) = self._rows(encoder, place, [self._ids[place]])

@@ -33,7 +33,7 @@ def rank_name(rank: int, tied: int) -> str:
 
 
 def tie_sentence(names: Sequence[str], spread: float) -> str:
-    """What to say of the words at the top where several tie; `names` are ready to be shown."""
+    """Write the sentence about several words that tie at the top; `names` are ready to be shown."""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return (
         f"{len(names)} words tie ({', '.join(names[:_MOST_NAMED])}{more}): their numbers differ by less than the "

@@ -1,4 +1,4 @@
-"""What a measurement is: numbers with where they come from, as JSON."""
+"""Results of a measurement: numbers and their origin, as JSON."""
 
 import json
 import math
@@ -65,7 +65,7 @@ class RealWord:
 
 @dataclass(frozen=True)
 class WordExplanation:
-    """What the move that was found does, for one word.
+    """The effects of the best move found for one word.
 
     `attention_before` and `attention_after` have a number for each token of the text: the weight that it gives the
     word, in the first layer, averaged over heads (None where a map has no attention weights; 0 where it sees nothing).

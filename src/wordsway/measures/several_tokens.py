@@ -1,4 +1,4 @@
-"""How several tokens move together: how many, by which rule they are chosen, and in which balls."""
+"""Rules for moving several tokens together: their number, how they are chosen, and their balls."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from wordsway.tokens import check_size
 
 @dataclass(frozen=True)
 class Several:
-    """How several tokens move together: `count` of them, chosen by `by` (None: greedily, of a lazy map at random), each
-    in a ball of its own ("each") or all in one ("shared", of the largest of their radii)."""
+    """A rule for moving several tokens together: `count` of them, chosen by `by` (None: greedily, for a lazy map at
+    random), each in a ball of its own ("each") or all in one ("shared", of the largest of their radii)."""
 
     count: int
     by: str | None

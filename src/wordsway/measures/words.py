@@ -114,7 +114,7 @@ def rank_words(encoded: Tokens, table: Sequence[TokenSensitivity], spread: float
 
 
 def describe(encoded: Tokens) -> dict[str, Any]:
-    """What was measured, as JSON values."""
+    """Describe the measured text as JSON values."""
     return {
         "text": encoded.text,
         "tokens": list(encoded.tokens),

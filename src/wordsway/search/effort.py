@@ -1,20 +1,20 @@
-"""What a search in places may spend, and how it grows and shrinks with a budget."""
+"""Limits on the evaluations of a search in places, and how they scale with a budget."""
 
 import math
 from dataclasses import dataclass, replace
 
-_LOOKED_AT = 16  # places at most whose value is computed before the best are visited
-JUDGES = 6  # tokens that say what a scout's place is worth to others
+_LOOKED_AT = 16  # places at most whose value is computed before the best are visited: each costs LOOK evaluations
+JUDGES = 6  # tokens that say what a scout's place is worth to others: each costs LOOK evaluations for every scout
 IDLE = 3  # rounds with little gain, after which the core is done: one may just be unlucky
-LOOK = 0.4  # cost of a value without its gradient, in evaluations
-AGAIN = 1 / 6  # of all tokens, at most, climb a second time, where they came out low
+LOOK = 0.4  # cost of a value without its gradient, in evaluations: there is no backward pass
+AGAIN = 1 / 6  # of all tokens, at most, climb again, where they came out low; a third is not worth it (docs/search.md)
 
 
 @dataclass(frozen=True)
 class Effort:
-    """What a search may spend, in evaluations of one delta with its gradient: `scouts` tracks of `wide` steps, the best
-    of which are finished; then up to `rounds` in which each of the `core` tokens makes a visit: `tracks` races of
-    `race` steps, and a finish of at most `finish` steps. Every other token then makes at most `last` steps."""
+    """Limits of a search, in evaluations of one delta with its gradient: `scouts` tracks of `wide` steps, the best of
+    which are finished; then up to `rounds` in which each of the `core` tokens makes a visit: `tracks` races of `race`
+    steps, and a finish of at most `finish` steps. Every other token then makes at most `last` steps."""
 
     scouts: int = 12
     wide: int = 40
@@ -77,5 +77,5 @@ class Effort:
 
 
 def finalists(scouts: int) -> int:
-    """How many of so many scouts are finished."""
+    """Count how many of the scouts are finished."""
     return math.ceil(scouts / 3)

@@ -15,10 +15,10 @@ from wordsway.search.metric import Metric
 from wordsway.search.regions import Region
 
 _PAIRS = 40  # of the history: 12 reach 1% less in as many steps
-_FIRST = 0.05  # length of the first step, in radii
-_LONGEST = 0.5
-_SHORTER = 0.35  # after a step that did not rise
-_CHECKED = 16  # steps between two looks at whether it is still worth going on
+_FIRST = 0.05  # length of the first step, in radii: short, as there is no curvature yet to choose a length by
+_LONGEST = 0.5  # of any step, in radii; longer ones did not help (docs/search.md)
+_SHORTER = 0.35  # after a step that did not rise: the point stays, and tries so much of the next one
+_CHECKED = 16  # steps between two checks of the gain: a single step may fail to rise, and must not end a climb
 
 
 @dataclass

@@ -14,8 +14,12 @@ from torch import Tensor
 
 from wordsway.support.seeds import generator
 
-_FIRST, _ROUNDS = 0.4, 4  # the share that is drawn at random, and how often the rest is aimed anew
-_WIDTH, _RIDGE = 0.7, 0.05  # of the Gaussian kernel on unit vectors, and what is added to its diagonal
+# The share of evaluations drawn at random, so that the first regression has values from all over, and the number of
+# rounds in which the rest is chosen: each fits the regression again with the values of the last.
+_FIRST, _ROUNDS = 0.4, 4
+# Width of the Gaussian kernel on unit vectors (orthogonal ones are 1.4 apart), and what is added to its diagonal, so
+# that near duplicates do not make the system singular.
+_WIDTH, _RIDGE = 0.7, 0.05
 
 Evaluate = Callable[[list[int]], list[float]]
 

@@ -15,7 +15,7 @@ from wordsway.search.regions import Region
 _FORGET = 0.98  # a step's weight after the next one: about the last 50 steps count
 _FLOOR = 0.1  # of an average direction's share, added to all of them, so that unseen ones are not blown up
 _EVERY = 8  # steps between two decompositions, each of which costs d^3
-_AT_ONCE = 4  # first steps, for which every gradient is news
+_AT_ONCE = 4  # first steps, each with a decomposition: at first every gradient changes the covariance much
 
 
 class Metric:

@@ -30,20 +30,20 @@ from wordsway.support.seeds import generator
 
 _WIDE = (0.3, 0.05)  # angles of the first steps, when nothing is known
 _NEAR = (0.06, 0.03)  # and from a place: larger ones would lose what is good about it
-_ALIKE = 0.5  # cosine: changes of the features that point the same way
+_ALIKE = 0.5  # cosine above which two changes of the features point the same way; some scouts that go on differ
 _SLOW = 1.0  # of a round's least gain, in 16 steps: a climb that is slower ends
 _SLOWER = 0.3  # the same for first places and for the core after its rounds, from whose places others begin
 _FIRST_TRACKS = 4  # for the places of an excerpt, of which the text's best need not be the excerpt's best
 _LOW = 0.9  # of the middle token's (squared) value: less, and a token may have missed something and tries again
-_RETURNS = 3  # rounds of the core on the text itself, after those on an excerpt
-_IDLE_FROM_LANDMARKS = 2  # rounds with little gain, after which a core that began with landmarks is done
+_RETURNS = 3  # rounds of the core on the text itself, after those on an excerpt: few, as a run costs more here
+_IDLE_FROM_LANDMARKS = 2  # rounds with little gain that end a core with landmarks: fewer, as it began at good places
 WORTH_IT = 4  # rounds; where fewer are made, places of other texts or of an excerpt save nothing
-_VIEWS = 96  # kept at most; a causal model's hold what comes before their token
+_VIEWS = 96  # kept at most, to bound memory: a causal model's views hold what comes before their token
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """What a token became, and how much that changes the features (squared)."""
+    """The row that a token was moved to, and the squared change of the features there."""
 
     row: Float[Tensor, " d"]
     value: float
@@ -154,7 +154,7 @@ class PlaceSearch:
 
     @property
     def covariance(self) -> Float[Tensor, "d d"]:
-        """What gradients were like so far; zero before the first."""
+        """The covariance of the gradients so far; zero before the first."""
         d = self.X.shape[1]
         return torch.zeros(d, d) if self._metric is None else self._metric.covariance.to("cpu", torch.float32)
 
@@ -269,6 +269,6 @@ class PlaceSearch:
         return self._metric
 
     def _start(self, token: int, place: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
-        """Where a token begins that goes to a place, in units of its radius."""
+        """Return the start of a token that goes to a place: its delta, cut to the ball, in units of its radius."""
         delta = (place - self.X[token]) / self.radii[token]
         return delta / delta.norm().clamp(min=1.0)

@@ -1,4 +1,4 @@
-"""Where delta may be: the ball around the token, only its sphere, or a ball for each of several tokens.
+"""Regions of allowed deltas: the ball around the token, only its sphere, or a ball for each of several tokens.
 
 Each owns its geometry as seen by a search: a point is a unit vector e, and `delta(e)` is what it stands for. The
 sphere is radius * e; the ball is the sphere in one more dimension, looked at from above: its last coordinate is
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from wordsway.support.seeds import normal
 
-_SLACK = 1e-6  # relative: what float32 may exceed a radius by
+_SLACK = 1e-6  # relative: by how much rounding in float32 may exceed a radius
 FROM_THE_EDGE = 1e-3  # a point on the edge of a ball has no gradient inwards, so a descent begins this far from it
 
 

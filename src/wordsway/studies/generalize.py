@@ -190,7 +190,7 @@ def generalize(
 
 
 def _point(row: dict[str, Any]) -> FlipPoint:
-    """Where a flip is not defined its numbers are NaN: the table says that it was tried."""
+    """Make a point of a row. Where a flip is not defined its numbers are NaN: the table says that it was tried."""
     known: dict[str, Any] = {**row, "d": row["width"], "token": row["moved_token"]}
     known = {k: math.nan if v is None and k != "penalty" else v for k, v in known.items()}
     known["evaluations"] = row["evaluations"] or 0

@@ -1,4 +1,4 @@
-"""Where tensors live, and in which precision a device can compute."""
+"""Devices for tensors, and the precision in which a device can compute."""
 
 import torch
 

@@ -39,7 +39,7 @@ def check_target(path: str | os.PathLike[str]) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """The same for text, as UTF-8."""
+    """Write a text as UTF-8, in the way of `write_bytes`."""
     write_bytes(path, text.encode("utf-8"))
 
 

@@ -14,7 +14,7 @@ def show_bytes(count: float) -> str:
 
 
 def available_bytes() -> int:
-    """What this machine could give to a new allocation now."""
+    """Return the bytes of memory that a new allocation could get now."""
     import psutil
 
     return psutil.virtual_memory().available

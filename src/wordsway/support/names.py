@@ -95,7 +95,7 @@ CELLS = Registry(
 
 
 class Budget(StrEnum):
-    """How long to search."""
+    """Names of budgets: how long to search."""
 
     quick = "quick"
     default = "default"

@@ -1,4 +1,4 @@
-"""Where and with what something was measured: versions, processor, memory, the command."""
+"""Provenance of a measurement: versions, processor, memory, the command."""
 
 import os
 import platform
@@ -15,7 +15,7 @@ from wordsway import __version__
 
 
 def made(command: Sequence[str] | None = None) -> dict[str, Any]:
-    """How a result was made, as JSON values; `command` are the words that were typed."""
+    """Describe how a result was made, as JSON values; `command` are the words that were typed."""
     return {
         "command": None if command is None else shlex.join(command),
         "at": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -28,7 +28,7 @@ from wordsway.maps.attention.scores.base import PooledScore
 from wordsway.maps.base import InnerProducts, View
 from wordsway.support.devices import precise
 
-ROW_BLOCK = 2**24  # logits that exist at once, in float64, when a long text is prepared
+ROW_BLOCK = 2**24  # logits that exist at once, in float64 (128 MiB), when a long text is prepared: bounds memory
 _OFF = 1e30  # a pool beside which no score gives a token any weight
 _FEW = 16  # moved tokens up to which inner products are cheaper than the rows themselves
 
@@ -106,7 +106,7 @@ class CaptureView(View):
         """The weights that all rows give to the moved tokens (moved rows: none), and the change of the moved rows."""
 
     def _freeze(self, cast: Callable[[Tensor], Tensor]) -> None:
-        """What follows from rest, old and moved rows, cast to where the search runs."""
+        """Derive all else from the rest, old and moved rows, and cast it to the search's device and precision."""
         base = self.rest + self.old @ self.x - self.old.sum(1, keepdim=True) * self.rest
         self.base_norm = math.sqrt(float(base.square().sum() + self.moved_rows.square().sum()))
         self._x, self._rest, self._old = cast(self.x), cast(self.rest), cast(self.old.T)

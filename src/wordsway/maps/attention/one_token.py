@@ -57,7 +57,7 @@ class _Pack:
 
 
 class _Move(NamedTuple):
-    """What a move does, before anybody asks for a number: weights w that rows give to the token, and its own row."""
+    """Intermediate results of a move: the weights w that rows give to the token, and the token's own row."""
 
     batch: Float[Tensor, "g b d"]
     dW: Float[Tensor, "g b d"]

@@ -14,11 +14,11 @@ from wordsway.support.devices import precise
 from wordsway.support.memory import require
 from wordsway.support.seeds import Key, normal
 
-_RANK_TOLERANCE = 1e-12  # eigenvalues of a Gram matrix of texts below this share of the largest count as zero
+_RANK_TOLERANCE = 1e-12  # eigenvalues of a Gram matrix of texts below this share of the largest count as 0: rounding
 
 
 class TextLayer(ABC):
-    """What random features need of their first layer."""
+    """The interface of a first layer of random features."""
 
     rows: int
     cols: int  # n d

@@ -155,7 +155,7 @@ class FeatureNetwork(FeatureMap):
         return FeatureText(self, X, device, [rows[0] for rows in self._layers(X[None])])
 
     def to_dense(self) -> "FeatureNetwork":
-        """The same network with all weights in memory; a lazy one reveals all that is left of them."""
+        """Return this network with all weights in memory; a lazy one generates all that are still missing."""
         weights = [self.first.to_dense(), *(layer.to_dense() for layer in self.hidden)]
         return RandomFeatures.from_weights(weights, self.recipe.activation)
 

@@ -189,7 +189,7 @@ class Transformer(FeatureMap):
         return q / (recipe.temperature * math.sqrt(q.shape[-1])), k, v
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Float[Tensor, "*b h s e"]:
-        """What the last rows of a text see: q may have fewer rows than k and v."""
+        """Compute attention for the last rows of a text: q may have fewer rows than k and v."""
         places = torch.arange(k.shape[-2], device=k.device)
         logits = self.sight.hide(q @ k.mT, places[len(places) - q.shape[-2] :], places)
         return self.score.normalize(logits) @ v

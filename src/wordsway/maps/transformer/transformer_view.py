@@ -19,7 +19,7 @@ from wordsway.maps.base import InnerProducts, View
 from wordsway.maps.transformer.random_transformer import Transformer
 from wordsway.tokens import check_tokens
 
-_BATCH_BYTES = 2**27
+_BATCH_BYTES = 2**27  # of activations of all layers that a batch of deltas keeps for its gradient: bounds memory
 
 
 class TransformerView(View):
@@ -71,7 +71,7 @@ class TransformerView(View):
         self._hidden = hidden.masked_fill(~stay[:, None], -torch.inf)
 
     def _first_block(self, rows: Float[Tensor, "b m d"]) -> Float[Tensor, "b h s e"]:
-        """What all rows see in the first block, when the moved ones enter it as `rows`."""
+        """Compute the first block's attention for all rows, when the moved ones enter it as `rows`."""
         phi, index = self.phi, self._places
         q, k, v = phi.project(self.blocks[0], rows, index)  # shape: (b, h, m, e)
         old_q, old_k, old_v = (part.expand(len(rows), *part.shape) for part in self._whole)

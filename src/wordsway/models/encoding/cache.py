@@ -33,7 +33,7 @@ class EmbeddingCache:
         self._written = False
 
     def read(self, text: str) -> Tokens | None:
-        """What was kept for a text."""
+        """Read the kept rows of a text; None where there are none."""
         from safetensors import SafetensorError, safe_open
 
         path = self._path(text)

@@ -137,7 +137,7 @@ def find_encoder(encoder: Any, tokenizer: Any, device: torch.device) -> Encoder:
 
 
 def _resolve(encoder: Any, tokenizer: Any, device: torch.device) -> tuple[Callable[[], Encoder], dict[str, Any] | None]:
-    """How to get the encoder, and what its rows depend on (None where that cannot be told)."""
+    """Return a function that opens the encoder, and what its rows depend on (None where that is unknown)."""
     if isinstance(encoder, tuple) and len(encoder) == 2 and tokenizer is None:
         encoder, tokenizer = encoder
     if isinstance(encoder, str) and encoder in _SYNTHETIC:

@@ -41,7 +41,7 @@ def tables_at_hand() -> list[Found]:
 
 
 def bytes_of(files: Iterable[Path]) -> int:
-    """How large files are together; one that goes away meanwhile counts nothing."""
+    """Return the total size of files; one that is deleted meanwhile counts as 0."""
     total = 0
     for file in files:
         try:
@@ -59,7 +59,7 @@ def folder_of(variable: str) -> Path | None:
 
 
 def hub_cache() -> Path:
-    """Where the hub's client keeps what it downloaded; by its own rules, since importing it takes a while."""
+    """Return the folder of the hub client's downloads, by the client's own rules: importing it takes a while."""
     for variable in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         own = folder_of(variable)
         if own is not None:

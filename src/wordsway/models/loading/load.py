@@ -150,7 +150,7 @@ def architecture(location: Location) -> str:
 
 
 def width(location: Location) -> int:
-    """How many coordinates a hidden state has."""
+    """Return the number of coordinates of a hidden state."""
     return int(_config(location).hidden_size)
 
 
@@ -175,7 +175,7 @@ def _config(location: Location) -> Any:
 
 
 def count_tokens(texts: Sequence[str], name: str | os.PathLike[str]) -> list[int]:
-    """How many tokens each text has, special ones included, by the tokenizer alone."""
+    """Count the tokens of each text, special ones included, by the tokenizer alone."""
     tokenizer = read_tokenizer(locate(name))
     return [len(ids) for ids in tokenizer(list(texts), split_special_tokens=True, verbose=False)["input_ids"]]
 
@@ -199,7 +199,7 @@ def _options(location: Location) -> dict[str, Any]:
 
 
 def _again(location: Location) -> str:
-    """What to do about files that cannot be loaded."""
+    """Say what to do about files that cannot be loaded."""
     if location.gguf:
         return "download the file again, or use safetensors"
     return "is it whole? Download it again, or write it with save_pretrained of the model and of its tokenizer"

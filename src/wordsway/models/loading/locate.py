@@ -25,7 +25,7 @@ _ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 @dataclass(frozen=True)
 class Location:
-    """Where a model's files are. `revision` changes when they do. With `redraw`, its weights are not those of the
+    """The location of a model's files. `revision` changes when they do. With `redraw`, the weights are not those of the
     files."""
 
     name: str
@@ -72,7 +72,7 @@ def locate(name: str | os.PathLike[str]) -> Location:
 
 
 def advice(name: str) -> str:
-    """What to do where there is no model of a name: perhaps another one was meant."""
+    """Say what to do when no model has this name, and suggest the closest known name."""
     known = list(dict.fromkeys([bundled.NAME, SENTIMENT, *HUB_NAMES, *(model.name for model in models_at_hand())]))
     near = get_close_matches(name, known, 1)
     meant = f"did you mean {near[0]!r}? Else " if near and near[0] != name else ""

@@ -1,4 +1,4 @@
-"""The same architecture with other weights: names that ask for it, and the drawing.
+"""Models with randomly re-initialised weights: their names, and how the weights are drawn.
 
 `reinit:NAME` has every weight drawn anew by the architecture's own initialisation; `reinit-layers:NAME` keeps those
 that hidden state 0 is made of, so that texts enter as they do in the trained model and only what follows is untrained.
@@ -25,7 +25,7 @@ class Redraw:
     seed: int | None = None
 
     def named(self, name: str) -> str:
-        """What a user would write for another model, with the same weights drawn."""
+        """Return the name that asks for another model with its weights redrawn in the same way."""
         return f"{self.kind}:{name}" + ("" if self.seed is None else f"@{self.seed}")
 
 

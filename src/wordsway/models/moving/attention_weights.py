@@ -153,7 +153,7 @@ class _Start:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """What moves of one norm draw to a token, target by target: each head, and last the mean over all heads.
+    """Attention mass that moves of one norm draw to a token, by target: each head, and last the mean over all heads.
 
     `plain`, `closed` and `found` are masses without a move, by the closed form, and by ascent on the mass itself
     (a lower bound of the largest), each under the move that was made for its own target.

@@ -1,4 +1,4 @@
-"""How many texts a model runs at once: enough to keep it busy, fewer where memory is short, half when it ran out."""
+"""Batch sizes of a model: enough texts to keep it busy, fewer where memory is short, half after it ran out."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,8 +13,8 @@ from wordsway.support.errors import TooLargeError
 from wordsway.support.memory import available_bytes
 
 _TOKENS = 2304  # of a batch: more do not make a processor any faster
-_GPU_TOKENS = 16384
-_SHARE = 0.4  # of the memory that is free
+_GPU_TOKENS = 16384  # a GPU takes larger batches; where its memory runs out, they are halved
+_SHARE = 0.4  # of the free memory: what a text needs is a rough estimate, and a process that takes too much is killed
 Result = TypeVar("Result")
 Valued = Callable[[slice, Tensor], Tensor]
 

@@ -39,7 +39,7 @@ def find_candidates(
     similar: float | None = None,
     same_length: bool = False,
 ) -> Candidates:
-    """What may replace a word; see `substitutions` for the options."""
+    """Find the words that may replace a word; see `substitutions` for the options."""
     assert tokens.ids is not None
     places = tokens.pieces[word]
     start, end = places[0], places[-1] + 1

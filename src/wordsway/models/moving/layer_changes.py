@@ -1,4 +1,4 @@
-"""How moves of some tokens change every hidden state of a model: by search, by the proof's direction, by noise.
+"""Changes of every hidden state of a model under moves of some tokens: by search, by the proof's direction, by noise.
 
 Index conventions: delta (b, m, d) moves m tokens of one text; a curve has a value for each hidden state, 0 first.
 """
@@ -24,8 +24,8 @@ from wordsway.search.regions import FROM_THE_EDGE, Ball, Sphere
 from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS
 
-_GLIDE = replace(DEEP, budget=32)  # evaluations of each start
-_REFINE = replace(DEEP, first_angle=0.2)
+_GLIDE = replace(DEEP, budget=32)  # evaluations of each start: half of DEEP's, as every layer is searched on from there
+_REFINE = replace(DEEP, first_angle=0.2)  # starts from the best move known, which larger first steps would lose
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class LayerChanges:
 
 
 def evaluations_of(budget: str) -> int:
-    """What a search of one layer is allowed, before it begins again from the best move known."""
+    """Return the evaluations allowed for a search of one layer, before it starts again from the best move known."""
     return max(FEWEST, round(BUDGETS[budget] * DEEP.budget))
 
 

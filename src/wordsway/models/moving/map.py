@@ -223,7 +223,7 @@ class PretrainedView(View):
         return self.sq_norms_at(flat, places).view(delta.shape[:-2])
 
     def sq_norms_at(self, delta: Float[Tensor, "b m d"], places: Int[Tensor, "b m"]) -> Float[Tensor, " b"]:
-        """The same with tokens of their own for every delta."""
+        """Compute `sq_norm` where every delta moves tokens of its own, at `places`."""
         half = self.half is not None and delta.requires_grad
 
         def squares(part: slice, moves: Float[Tensor, "b m d"]) -> Float[Tensor, " b"]:
@@ -265,7 +265,7 @@ def add_rows(
 
 
 def place_of(at: At) -> dict[str, Any]:
-    """What `Tokens.source` says of rows that enter there."""
+    """Return the entries of `Tokens.source` for rows that enter at `at`."""
     return {"layer": 0} if at == "embeddings" else {"at": at}
 
 

@@ -1,4 +1,4 @@
-"""What a model makes of a text with another word in it, beside what it made of the text as it is."""
+"""Outputs of a model for a text with one word replaced, compared with those for the text as it is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from wordsway.tokens import Tokens
 
 @dataclass(frozen=True)
 class Replacement:
-    """What one real word does in the place of another. `change` is relative, as everywhere; `similarity` the cosine of
-    the two word embeddings. A classifier has a `prediction` with its probability, and `flips` where that is another
-    than before; a causal model has the next token that it then finds most likely (`prediction`) and `kl`, the
+    """The effect of one real word in the place of another. `change` is relative, as everywhere; `similarity` is the
+    cosine of the two word embeddings. A classifier has a `prediction` with its probability, and `flips` where that is
+    another than before; a causal model has the next token that it then finds most likely (`prediction`) and `kl`, the
     Kullback-Leibler divergence of its distribution from what it was, in nats."""
 
     word: int
@@ -89,7 +89,7 @@ class Meter:
         return kept
 
     def _start(self, place: int) -> Prefix | None:
-        """What a causal model knows before the word."""
+        """Return a causal model's saved run of the text before the word, if it can be reused."""
         if place != self._place:
             self._place, first = place, self.tokens.pieces[place][0]
             self._prefix = find_prefix(self.model, self.output, self.rows, first, "embeddings", self.base)

@@ -1,4 +1,4 @@
-"""What must hold of a model before its numbers mean anything; checked on two short texts when it is loaded."""
+"""Checks that a model must pass before its numbers mean anything, on two short texts when it is loaded."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from wordsway.models.running.hidden_states import PretrainedEncoder
 from wordsway.support.errors import InputError
 
 _TEXTS = ("One word can move a model, and we would like to know how far.", "Yes, it can.")
-_TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6}  # of a row's norm; less precise weights get 0.05
+_TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6}  # of a row's norm, for rounding; half precision gets 0.05
 
 
 def check_encoder(encoder: PretrainedEncoder) -> PretrainedEncoder:
@@ -25,7 +25,7 @@ def check_encoder(encoder: PretrainedEncoder) -> PretrainedEncoder:
 
 
 def _choose_stop(encoder: PretrainedEncoder, ids: Sequence[int], whole: Tensor) -> None:
-    """Where the blocks' inputs are not the hidden states, whole runs are slower but right."""
+    """Choose whole runs where the blocks' inputs are not the hidden states: they are slower but right."""
     batch, mask = encoder.pad_batch([ids], "right")
     if len(whole) != encoder.layers + 1:
         raise InputError(f"{encoder.name} has {len(whole)} hidden states, but says that it has {encoder.layers} layers")

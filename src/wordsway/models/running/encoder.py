@@ -1,4 +1,4 @@
-"""What an encoder is: texts in, tokens with their rows out."""
+"""The interface of an encoder: texts in, tokens with their rows out."""
 
 import warnings
 from abc import ABC, abstractmethod

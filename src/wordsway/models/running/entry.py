@@ -1,4 +1,4 @@
-"""Where a move enters a model: the module that gives hidden state 0, found by running it, and replaced by a hook.
+"""The entry of moves into a model: the module that gives hidden state 0, found by a run. A hook replaces its output.
 
 `inputs_embeds` would not do: most encoders add positions to them and normalise the sum.
 """

@@ -18,7 +18,8 @@ from wordsway.models.running.word_ids import group_words
 from wordsway.support.errors import InputError
 from wordsway.tokens import Tokens
 
-_BATCH_TOKENS = 4096  # of a batch, padding included, through the embedding layer; half through whole blocks
+# Of a batch, padding included, through the embedding layer; half through whole blocks, which need more for a token.
+_BATCH_TOKENS = 4096
 
 
 @dataclass(frozen=True)

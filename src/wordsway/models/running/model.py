@@ -22,7 +22,7 @@ from wordsway.support.errors import InputError
 
 At = Literal["embeddings", "word-embeddings"]
 _PROBE = "One word can move a model, and we would like to know how far."
-_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-8}  # of a row's norm; less precise weights get 0.05
+_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-8}  # of a row's norm, for rounding; half precision gets 0.05
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class Transformer:
 
 
 def find_at(name: str) -> At:
-    """Where moves enter, by name."""
+    """Check the name of the place where moves enter."""
     if name not in get_args(At):
         raise InputError(f"at={name!r} is not known; use {' or '.join(get_args(At))}", argument="at")
     return cast(At, name)

@@ -18,7 +18,7 @@ from wordsway.models.running.model import At, Prefix, Transformer
 from wordsway.support.errors import InputError
 from wordsway.support.names import OUTPUTS
 
-_SAME = 1e-4  # relative: by how much a run that reuses a prefix may differ from a whole one
+_SAME = 1e-4  # relative, for rounding: by how much a run that reuses a prefix may differ from a whole one
 
 
 @dataclass(frozen=True)
