@@ -70,7 +70,7 @@ def test_kinds_by_name() -> None:
     for name in CELLS:
         assert kind_of(name).__dataclass_params__.frozen  # pyright: ignore[reportAttributeAccessIssue]
     assert name_of(FlipCell(map="raf", n=2, train_size=2)) == "flips"
-    with pytest.raises(ws.InputError, match=r"measure='mood' is not known; use one of: sensitivity, .*MODULE:CLASS"):
+    with pytest.raises(ws.InputError, match=r"measure='mood' is not known; use one of: sensitivity, .*MODULE:NAME of your own"):
         kind_of("mood")
 
 
@@ -139,7 +139,7 @@ def test_without_leave_a_run_of_ones_own_says_what_to_do(erasing: Path) -> None:
     ws.allow_maps("erasing", "broken")
     for kind, message in (
         ("broken:Cell", "cannot import broken: division by zero"),
-        ("erasing:Nothing", "erasing has no subclass 'Nothing' of wordsway.Cell"),
+        ("erasing:Nothing", "erasing has no 'Nothing', which measure='erasing:Nothing' asks for"),
         ("erasing:dataclass", "erasing has no subclass 'dataclass'"),
     ):
         with pytest.raises(ws.InputError, match=message):

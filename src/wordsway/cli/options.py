@@ -219,7 +219,7 @@ def names_of(text: str) -> tuple[str, ...]:
 def check_output(name: str | None) -> None:
     """Before a model is loaded: is there an output of that name?"""
     if name is not None:
-        names.OUTPUTS.key(name)
+        names.OUTPUTS.key(name, f"--output {name!r}")
 
 
 def check_files(*paths: Path | None) -> None:

@@ -209,7 +209,7 @@ def _paths(measure: Any) -> tuple[str, ...]:
     """Fields of a kind of cell that may name a file or folder; a kind that is not known is an error elsewhere."""
     try:
         return kind_of(measure).paths if isinstance(measure, str) else Cell.paths
-    except StudyError:
+    except InputError:
         return Cell.paths
 
 

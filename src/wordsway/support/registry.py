@@ -30,15 +30,18 @@ class Registry:
         """All names, in the order in which users see them."""
         return tuple(self.homes)
 
-    def key(self, name: str) -> str:
-        """Find the listed name that a user's one stands for, or raise an InputError that lists them all."""
+    def key(self, name: str, written: str | None = None) -> str:
+        """Find the listed name that a user's one stands for, or raise an InputError that lists them all; `written` is
+        how the user gave it, such as an option of a command."""
         key = re.sub(r":\d+$", ":K", name)
         if key in self.homes and not name.endswith(":K"):
             return key
         if self.is_own(name):
             own_code.check_allowed(name, self.kind, self.names)
             return name
-        raise InputError(f"{self.kind}={name!r} is not known; use one of: {', '.join(self)}", argument=self.kind)
+        written = written or f"{self.kind}={name!r}"
+        listed = f"{', '.join(self)}, or MODULE:NAME of your own"
+        raise InputError(f"{written} is not known; use one of: {listed}", argument=self.kind)
 
     def check(self, name: str) -> None:
         """Raise an InputError unless the name may be used. To look at one of a user's own takes no leave; to load it
