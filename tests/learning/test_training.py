@@ -18,7 +18,7 @@ import wordsway as ws
 from families import FAMILIES, tiny, tokenizer
 from wordsway.learning.penalty import Batch, trained_output
 from wordsway.models.moving.map import PretrainedMap
-from wordsway.models.moving.outputs.base import trained
+from wordsway.models.moving.outputs.base import StateOutput, trained
 from wordsway.studies.cells.small_models import Split, corpus, word_tokenizer
 from wordsway.studies.cells.training_cell import REGIMES, TrainingCell
 from wordsway.studies.figures.draw import draw_study
@@ -272,6 +272,13 @@ def test_transformers_is_loaded_for_the_callback_alone() -> None:
 # Control
 
 
+def of_one_text(output: str, last: Tensor) -> Tensor:
+    """An output that is not written out here: its own definition, for a text without padding."""
+    kind = trained_output(output)
+    assert isinstance(kind, StateOutput)
+    return kind.of_state(last[None], None)[0]
+
+
 def by_hand(model: Any, text: str, token: int, delta: Tensor, output: str) -> float:
     """The relative change for a text that stands alone, by a hook on the embeddings."""
 
@@ -284,8 +291,9 @@ def by_hand(model: Any, text: str, token: int, delta: Tensor, output: str) -> fl
             ran = model(**tokenizer()(text, return_tensors="pt"), output_hidden_states=True)
         hook.remove()
         last = ran.hidden_states[-1][0]
-        return {"last": last, "pooled": last.mean(0), "pooled:first": last[0], "pooled:last": last[-1],
-                "pooled:mean": last.mean(0), "norm": last.norm(dim=1), "logits": ran.logits[0]}[output]  # fmt: skip
+        known = {"last": last, "pooled": last.mean(0), "pooled:first": last[0], "pooled:last": last[-1],
+                 "pooled:mean": last.mean(0), "norm": last.norm(dim=1), "logits": ran.logits[0]}  # fmt: skip
+        return known[output] if output in known else of_one_text(output, last)
 
     base = features(torch.zeros_like(delta))
     return float((features(delta) - base).norm() / base.norm())

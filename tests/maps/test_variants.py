@@ -12,6 +12,7 @@ from wordsway.certificates.certify import certify
 from wordsway.maps.attention.kernel import KernelAttention
 from wordsway.maps.attention.random_attention import Attention
 from wordsway.maps.base import PlainView
+from wordsway.support.names import SCORES
 from wordsway.testing.map_tests import assert_equal_views, token_sets
 
 VARIANTS = [
@@ -144,7 +145,7 @@ def test_temperature_and_scores_order_sensitivity() -> None:
 
 def test_what_makes_no_sense() -> None:
     for options, message in [
-        ({"score": "hard"}, "not known; use one of: softmax, relu, relu2, sigmoid, softplus, sparsemax, entmax"),
+        ({"score": "hard"}, f"not known; use one of: {', '.join(SCORES)}"),
         ({"heads": 0}, "heads must be"),
         ({"rank": 0}, "rank must be"),
         ({"window": 0}, "window must be"),

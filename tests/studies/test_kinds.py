@@ -18,6 +18,8 @@ from wordsway.cli.main import app
 from wordsway.studies.cells.base import Shelf
 from wordsway.studies.cells.flip_cell import FlipCell
 from wordsway.studies.cells.kinds import kind_of, name_of
+from wordsway.studies.cells.recipes import RESULT_VERSION, cell_of, recipe_of, revision_of
+from wordsway.studies.run.worker import execute
 from wordsway.support.names import CELLS
 from wordsway.support.own_code import VARIABLE
 from wordsway.testing.cell_tests import CellTests
@@ -70,7 +72,9 @@ def test_kinds_by_name() -> None:
     for name in CELLS:
         assert kind_of(name).__dataclass_params__.frozen  # pyright: ignore[reportAttributeAccessIssue]
     assert name_of(FlipCell(map="raf", n=2, train_size=2)) == "flips"
-    with pytest.raises(ws.InputError, match=r"measure='mood' is not known; use one of: sensitivity, .*MODULE:NAME of your own"):
+    with pytest.raises(
+        ws.InputError, match=r"measure='mood' is not known; use one of: sensitivity, .*MODULE:NAME of your own"
+    ):
         kind_of("mood")
 
 
@@ -140,7 +144,7 @@ def test_without_leave_a_run_of_ones_own_says_what_to_do(erasing: Path) -> None:
     for kind, message in (
         ("broken:Cell", "cannot import broken: division by zero"),
         ("erasing:Nothing", "erasing has no 'Nothing', which measure='erasing:Nothing' asks for"),
-        ("erasing:dataclass", "erasing has no subclass 'dataclass'"),
+        ("erasing:dataclass", "is no subclass of wordsway.Cell"),
     ):
         with pytest.raises(ws.InputError, match=message):
             ws.Study("x", {"measure": kind, "map": "raf", "n": 3})
@@ -170,3 +174,14 @@ def run_pytest(arguments: list[str]) -> int:
 
     done = subprocess.run([sys.executable, "-m", "pytest", *arguments], capture_output=True, text=True, timeout=300)
     return done.returncode
+
+
+def test_a_column_that_is_not_listed_is_an_error(erasing: Path) -> None:
+    """A table would not show it, and the run would end as if all were well."""
+    code = (erasing / "erasing.py").read_text(encoding="utf-8").replace('"change": float', '"chnge": float')
+    (erasing / "erasing.py").write_text(code, encoding="utf-8")
+    ws.allow_maps("erasing")
+    kind: Any = kind_of("erasing:ErasedCell")
+    recipe = recipe_of(kind(map="raf", n=3, d=8).settle())
+    report = execute(recipe, revision_of(cell_of(recipe)), RESULT_VERSION)
+    assert report.error is not None and "column 'chnge' that it does not list" in report.error

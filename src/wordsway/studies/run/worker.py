@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from wordsway import __version__
-from wordsway.studies.cells.base import Outcome, Shelf
+from wordsway.studies.cells.base import Cell, Outcome, Shelf
 from wordsway.studies.cells.recipes import RESULT_VERSION, cell_of, revision_of
 from wordsway.support.errors import InputError, TextWarning, one_line
 from wordsway.support.provenance import machine, peak_bytes, reset_peak, versions
@@ -45,11 +45,21 @@ def execute(recipe: dict[str, Any], revision: str, result_version: int) -> Repor
             _check_same(recipe, revision, result_version)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TextWarning)  # what is cropped is in the recipe
-                outcome = cell_of(recipe).measure_with(_shelf)
+                cell = cell_of(recipe)
+                outcome = _with_known_columns(cell, cell.measure_with(_shelf))
         except Exception as problem:  # a cell that fails is a result; the run goes on without it
             kind = "" if isinstance(problem, InputError) else f"{type(problem).__name__}: "
             error, trace = kind + one_line(problem), traceback.format_exc()
     return Report(outcome, error, trace, started, time.perf_counter() - began, peak_bytes(), 1, machine(), versions())
+
+
+def _with_known_columns(cell: Cell, outcome: Outcome) -> Outcome:
+    """Return an outcome, or raise an InputError where it has a column that no table would show."""
+    unknown = {column for row in outcome.rows for column in row} - {*cell.numbers, *cell.names}
+    if unknown:
+        kind = type(cell).__name__
+        raise InputError(f"{kind} gives a column {min(unknown)!r} that it does not list in its numbers or names")
+    return outcome
 
 
 def lost(error: str) -> Report:
