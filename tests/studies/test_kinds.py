@@ -41,7 +41,13 @@ EXAMPLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "pairs": ({"map": "mean", "n": 16, "pairs": 4, "test_pairs": 4}, {"pairs": 1, "position": "end"}),
     "random_change": ({"map": "rf", "n": 4, "d": 8, "draws": 5}, {"draws": 1, "n": 0}),
 }  # fmt: skip
-QUICK = ("sensitivity", "random_change")  # in seconds; the others load models or search for longer
+# A kind that is about a map and a text needs no example of its own.
+EXAMPLES |= {
+    name: ({"map": "raf", "n": 4, "d": 8}, {"n": 0})
+    for name in CELLS
+    if name not in EXAMPLES and issubclass(kind_of(name), ws.TextCell)
+}
+SLOW = ("flips", "layers", "attention", "prompts", "states", "training", "pairs")  # these load models or search long
 
 
 def test_every_kind_has_an_example() -> None:
@@ -49,7 +55,7 @@ def test_every_kind_has_an_example() -> None:
 
 
 @pytest.fixture(
-    params=[pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in EXAMPLES], scope="class"
+    params=[pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in EXAMPLES], scope="class"
 )
 def example(request: pytest.FixtureRequest) -> Iterator[None]:
     fields, refused = EXAMPLES[request.param]
