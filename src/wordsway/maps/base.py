@@ -26,6 +26,7 @@ _MOST_VIEWS = 32  # searched side by side, however small the text: so many share
 # `python benchmarks/steadiness.py`, see docs/benchmarks.md.
 TRAINED_SPREAD = 0.09  # of a pre-trained model; the largest measured is 8.3%
 RANDOM_SPREAD = 0.03  # of a random transformer
+_MOVES_BYTES = 2**28  # of given moves that are evaluated at once: enough to keep a processor busy, little of its memory
 _BATCH_BYTES = 2**26  # of texts that a map without structure evaluates at once: few enough to stay in cache
 
 
@@ -74,6 +75,15 @@ class View(ABC):
     def bytes_per_evaluation(self) -> int:
         """A rough size of what one delta of a batch needs while it is evaluated."""
         return 16 * self.X.numel()
+
+    def relative_changes(self, deltas: Float[Tensor, "k m d"]) -> Float[Tensor, " k"]:
+        """Compute norm(phi(X + delta) - phi(X)) / norm(phi(X)) for many deltas, in batches; float64 on the CPU."""
+        size = max(1, _MOVES_BYTES // self.bytes_per_evaluation)
+        squares = [torch.empty(0, dtype=torch.float64)]
+        with torch.no_grad():
+            for part in deltas.to(self.device, self.dtype).split(size) if len(deltas) else ():
+                squares.append(self.sq_norm(part).to("cpu", torch.float64))
+        return torch.cat(squares).sqrt() / self.base_norm
 
     def starts(self) -> Float[Tensor, "s m d"]:
         """Directions that the mathematics of the map suggests for a search; may be none."""

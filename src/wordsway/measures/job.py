@@ -19,8 +19,6 @@ from wordsway.support.errors import InputError, ZeroError
 from wordsway.support.memory import fits
 from wordsway.tokens import Tokens
 
-_BATCH_BYTES = 2**28  # of a batch of random deltas: large enough to keep a processor busy, small beside its memory
-
 
 @dataclass(frozen=True)
 class Job:
@@ -111,11 +109,7 @@ class Job:
         """Compute the relative changes under this move's part of the random deltas."""
         draws = self.draws * (position + 1) // len(self.moves) - self.draws * position // len(self.moves)
         region = self.region(position, Sphere)
-        deltas = region.sample(draws, self.seed, "random", *view.tokens).to(view.device, view.dtype)
-        size = max(1, _BATCH_BYTES // view.bytes_per_evaluation)
-        with torch.no_grad():
-            parts = [view.sq_norm(part).to("cpu", torch.float64) for part in deltas.split(size)] if draws else []
-        changes = torch.cat([*parts, torch.empty(0, dtype=torch.float64)]).sqrt() / view.base_norm
+        changes = view.relative_changes(region.sample(draws, self.seed, "random", *view.tokens))
         if not bool(torch.isfinite(changes).all()):
             raise InputError("phi gives features that are NaN or infinite where a token is moved within its ball")
         return changes

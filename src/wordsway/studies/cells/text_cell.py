@@ -20,7 +20,6 @@ from wordsway.support.seeds import stream
 from wordsway.tokens import STRUCTURES, Tokens, check_correlation, check_size, check_tokens, synthetic_tokens
 
 _TextCell = TypeVar("_TextCell", bound="TextCell")
-_BATCH_BYTES = 2**28  # of random moves that are evaluated at once
 
 
 @dataclass(frozen=True)
@@ -46,11 +45,7 @@ class Drawn:
         view = self.phi.view(self.rows.double(), (self.token,), dtype=torch.float64)
         if not view.base_norm > 0:
             raise ZeroError("phi(X) is zero, so a change relative to it is not defined")
-        deltas = Sphere(self.radius, 1, self.d).sample(draws, seed, "random", self.token).double()
-        size = max(1, _BATCH_BYTES // view.bytes_per_evaluation)
-        with torch.no_grad():
-            squares = torch.cat([view.sq_norm(part) for part in deltas.split(size)])
-        return squares.sqrt() / view.base_norm
+        return view.relative_changes(Sphere(self.radius, 1, self.d).sample(draws, seed, "random", self.token))
 
 
 @dataclass(frozen=True)
