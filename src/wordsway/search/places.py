@@ -6,7 +6,8 @@ ended, delta_i = x_j + delta_j - x_i, cut to their own ball, and climb from ther
 
 A small core of tokens does this in rounds: each visits the places of others, and what it finds there is a new place for
 them. Every visit disturbs a maximum and climbs again, so that the core leaves low maxima behind; it ends when a round
-gains little. All other tokens then need only one visit to the best of these places. All of them share a metric, too.
+gains little. Every other round, all of it starts from the middle of its places, and so does every other token in the
+end. All of them share a metric, too.
 Good places are the model's more than the text's. So the core begins with the model's landmarks, where it has some
 (`landmarks`); of a long text without landmarks it first works on an excerpt, where a run costs less, and takes what it
 found there to the text. Races may run in half precision; the finish is in full.
@@ -25,11 +26,12 @@ from wordsway.search.ascent import Found, Objective, glide, start_points
 from wordsway.search.effort import AGAIN, IDLE, JUDGES, LOOK, Effort, finalists
 from wordsway.search.finish import finish
 from wordsway.search.metric import Metric
-from wordsway.search.regions import Ball
+from wordsway.search.regions import FROM_THE_EDGE, Ball
 from wordsway.support.seeds import generator
 
 _WIDE = (0.3, 0.05)  # angles of the first steps, when nothing is known
 _NEAR = (0.06, 0.03)  # and from a place: larger ones would lose what is good about it
+_ONE_FAMILY = 0.35  # cosine above which two places share their middle; those towards another class are far below
 _ALIKE = 0.5  # cosine above which two changes of the features point the same way; some scouts that go on differ
 _SLOW = 1.0  # of a round's least gain, in 16 steps: a climb that is slower ends
 _SLOWER = 0.3  # the same for first places and for the core after its rounds, from whose places others begin
@@ -127,7 +129,10 @@ class PlaceSearch:
         rounds = 0
         while idle and rounds < most:
             before = {token: self.places[token].value for token in self.core if token in self.places}
-            self._visit(self.core)
+            if rounds % 2 and self.places:
+                self._gather(self.core, self.effort.finish)
+            else:
+                self._visit(self.core)
             self.brought = []
             gains = [math.sqrt(self.places[k].value / max(value, 1e-30)) - 1 for k, value in before.items()]
             rounds += 1
@@ -143,7 +148,7 @@ class PlaceSearch:
         """Find the best delta for each of some tokens, each moved alone."""
         rest = [token for token in tokens if token not in self.core or token not in self.places]
         if rest:
-            self._visit(rest, race=False)
+            self._gather(rest, self.effort.last)
             rest.sort(key=lambda token: self.places[token].value)
             low = _LOW * self.places[rest[len(rest) // 2]].value
             self._visit([token for token in rest[: int(AGAIN * len(rest))] if self.places[token].value < low])
@@ -191,7 +196,7 @@ class PlaceSearch:
         places = [self.X[k] + self.radii[k] * row for k, row in zip(tokens, rows.to("cpu", torch.float64), strict=True)]
         worth = self._worth(list(dict.fromkeys(tokens))[:JUDGES], places)[1].sqrt()
         shared = (worth / worth.amax(1, keepdim=True).clamp(min=1e-30)).mean(0).argsort(descending=True).tolist()
-        alike = {k: float(torch.cosine_similarity(changes[k], changes[reached[0]], dim=0)) for k in reached}
+        alike = {k: _cosine(changes[k], changes[reached[0]]) for k in reached}
         other = sorted(reached, key=lambda k: alike[k] > _ALIKE)  # stable: by value within each part
         return list(dict.fromkeys(k for trio in zip(reached, shared, other, strict=True) for k in trio))[:count]
 
@@ -203,10 +208,9 @@ class PlaceSearch:
         with torch.no_grad():
             return e, objective(region.delta(e)).to("cpu", torch.float64)
 
-    def _visit(self, tokens: Sequence[int], race: bool = True) -> None:
+    def _visit(self, tokens: Sequence[int]) -> None:
         """Let each of some tokens climb from the places of others that suit it best at once, and keep what is better
-        than what it had. (What a place is worth to a token before it climbs tells well where it will end.) A race
-        disturbs a place, which pays where others profit from a better one; without it, a token climbs from one."""
+        than what it had. (Of two places, the one that is worth more before the climb mostly leads higher.)"""
         own = sorted(self.places.values(), key=lambda place: -place.value)[: self.effort.looked_at]
         sources = [*self.brought, *own]
         visited = {token: {*self._visited.get(token, ()), self.places.get(token)} for token in tokens}
@@ -217,28 +221,40 @@ class PlaceSearch:
         e, worth = self._worth(tokens, [place.row for place in sources])
         for row, token in zip(worth, tokens, strict=True):
             row[[k for k, place in enumerate(sources) if place in visited[token]]] = -1.0  # where too few are left
-        tracks = (_FIRST_TRACKS if self.brought else self.effort.tracks) if race else 1
+        tracks = _FIRST_TRACKS if self.brought else self.effort.tracks
         best = worth.topk(min(tracks, len(sources)), dim=1).indices
         for row, token in zip(best.tolist(), tokens, strict=True):
             self._visited.setdefault(token, []).extend(sources[k] for k in row)
         e = e.gather(1, best.to(e.device)[..., None].expand(-1, -1, e.shape[-1]))
-        if race:
-            e, values = glide(objective, region, e, self.effort.race, _NEAR, self._learning(views[0]))
-            e = e[torch.arange(len(tokens)), values.argmax(1)][:, None]
-        steps = self._finish(tokens, e, self.effort.finish if race else self.effort.last, _SLOW)
-        cost = LOOK * len(sources) + best.shape[1] * self.effort.race * race + steps
+        e, values = glide(objective, region, e, self.effort.race, _NEAR, self._learning(views[0]))
+        e = e[torch.arange(len(tokens)), values.argmax(1)][:, None]
+        steps = self._finish(tokens, e, self.effort.finish, _SLOW)
+        cost = LOOK * len(sources) + best.shape[1] * self.effort.race + steps
         for token in tokens:
             self.spent[token] = self.spent.get(token, 0.0) + cost
+
+    def _gather(self, tokens: Sequence[int], steps: int) -> None:
+        """Let each of some tokens climb from the middle of the best places that are much like each other. Each of those
+        leans towards its own token, as its ball demands; in their middle that cancels out, so that it is worth little
+        at once, but leads higher than most of them do."""
+        best = sorted(self.places.values(), key=lambda place: -place.value)[: self.effort.looked_at]
+        middle = torch.stack([place.row for place in best if _cosine(place.row, best[0].row) > _ONE_FAMILY]).mean(0)
+        self._climb(tokens, [middle] * len(tokens), FROM_THE_EDGE, steps, _SLOW)
 
     def _polish(self) -> None:
         """Let the tokens of the core climb on from where they are."""
         tokens = [token for token in self.core if token in self.places]
-        if not tokens:  # where no round was made, a core token may not have been among the best scouts
-            return
+        if tokens:  # where no round was made, a core token may not have been among the best scouts
+            self._climb(tokens, [self.places[token].row for token in tokens], 0.0, self.effort.polish, _SLOWER)
+
+    def _climb(
+        self, tokens: Sequence[int], rows: Sequence[Float[Tensor, " d"]], height: float, steps: int, slow: float
+    ) -> None:
+        """Let tokens climb, each from a place of its own."""
         views, region, _ = self._open(tokens, torch.float64)
-        starts = torch.stack([self._start(token, self.places[token].row) for token in tokens])
-        e = region.unit(starts[:, None, None].to(views[0].device, views[0].dtype), 0.0)
-        steps = self._finish(tokens, e, self.effort.polish, _SLOWER)
+        starts = torch.stack([self._start(token, row) for token, row in zip(tokens, rows, strict=True)])
+        e = region.unit(starts[:, None, None].to(views[0].device, views[0].dtype), height)
+        steps = self._finish(tokens, e, steps, slow)
         for token in tokens:
             self.spent[token] = self.spent.get(token, 0.0) + steps
 
@@ -272,3 +288,7 @@ class PlaceSearch:
         """Return the start of a token that goes to a place: its delta, cut to the ball, in units of its radius."""
         delta = (place - self.X[token]) / self.radii[token]
         return delta / delta.norm().clamp(min=1.0)
+
+
+def _cosine(a: Float[Tensor, " d"], b: Float[Tensor, " d"]) -> float:
+    return float(torch.cosine_similarity(a, b, dim=0))
