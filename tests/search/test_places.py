@@ -11,7 +11,7 @@ from wordsway.search.ascent import glide
 from wordsway.search.effort import Effort
 from wordsway.search.finish import finish
 from wordsway.search.metric import Metric
-from wordsway.search.places import PlaceSearch
+from wordsway.search.places import Place, PlaceSearch
 from wordsway.search.regions import Ball, Balls, Region, Sphere
 
 SENTENCE = "The food was good, but the waiter was rude."
@@ -120,6 +120,19 @@ def test_tokens_begin_where_others_ended() -> None:
     assert found.value >= max(worth)
     assert search.places[9].value == found.value
     torch.testing.assert_close(search.places[9].row, X[9] + found.delta[0])
+
+
+def test_tokens_climb_from_the_middle_of_places_that_are_alike() -> None:
+    phi = ws.PretrainedMap("minilm", "pooled")
+    tokens = phi.encode(SENTENCE)
+    X, radii = tokens.X.double(), tokens.X.double().norm(dim=1).tolist()
+    search = PlaceSearch(phi, X, radii, Effort(), seed=0)
+    side = torch.linspace(-1, 1, X.shape[1], dtype=torch.float64)
+    rows = [0.5 * X[3] + 0.1 * side, 0.5 * X[3] - 0.2 * side, -0.5 * X[3]]  # the third is on the other side
+    search.places = {token: Place(row, 3.0 - token) for token, row in enumerate(rows)}
+    search._gather([9], steps=1)  # a climb of one step stays where it begins
+    begins = X[9] + radii[9] * search._start(9, (rows[0] + rows[1]) / 2)
+    assert float((search.places[9].row - begins).norm()) <= 2e-3 * radii[9]  # a little inside the edge
 
 
 def test_a_finish_that_gains_little_ends_early() -> None:
