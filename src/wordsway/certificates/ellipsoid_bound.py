@@ -13,6 +13,7 @@ Index conventions: rows of points (r, d); directions (q, d).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Float
@@ -28,16 +29,18 @@ _ROWS = 256  # of points that are bounded at once: bounds memory
 
 @dataclass(frozen=True, eq=False)
 class Ellipsoid:
-    """All gamma * z + beta with |z| <= `reach` and, where `centred`, sum(z) = 0; and all points within `slack` of them,
-    which is for the rounding of the norm that is bounded. Tensors are float64 on the CPU."""
+    """All gamma * z + beta with |z| <= `reach` and, where `centred`, sum(z) = 0. For the rounding of a norm that is
+    bounded, each entry of z may also be off by one number of at most `aside`, the same for all of them, and each of
+    beta by `grain` of itself. Tensors are float64 on the CPU."""
 
     gamma: Float[Tensor, " d"]
     beta: Float[Tensor, " d"]
     centred: bool
     reach: float
-    slack: float = 0.0
+    aside: float = 0.0
+    grain: float = 0.0
 
-    @property
+    @cached_property
     def largest(self) -> float:
         """A bound on the norm of its points."""
         return float(self.furthest(torch.zeros_like(self.beta)[None])[0])
@@ -50,29 +53,40 @@ class Ellipsoid:
     def _furthest(self, points: Float[Tensor, "r d"]) -> Float[Tensor, " r"]:
         a = self.beta - points
         squares = least_dual(self.gamma.square(), self.gamma * a, a.square().sum(1), self.reach, self.centred)
-        return (squares.sqrt() + self.slack) * (1 + _MARGIN)
+        rounded = self.aside * self.gamma.norm() + self.grain * self.beta.norm()
+        return (squares.sqrt() + rounded) * (1 + _MARGIN)
 
     def ranges(self, directions: Float[Tensor, "q d"]) -> tuple[Float[Tensor, " q"], Float[Tensor, " q"]]:
         """The lowest and the highest inner product of each direction with a point of the ellipsoid."""
         v = directions.double()
-        across = self._project(v * self.gamma).norm(dim=1)
-        half = (self.reach * across + self.slack * v.norm(dim=1)) * (1 + _MARGIN)
-        half = half + _MARGIN * v.norm(dim=1) * self.beta.norm()
+        along = v * self.gamma
+        half = self.reach * self._project(along).norm(dim=1) + self.aside * along.sum(1).abs()
+        half = half + (self.grain + _MARGIN) * (v * self.beta).abs().sum(1) + _MARGIN * half
         middle = v @ self.beta
         return middle - half, middle + half
+
+    def sizes(self, directions: Float[Tensor, "q d"]) -> Float[Tensor, " q"]:
+        """Bound sum_k |v_k y_k| for each direction v over all points y: what rounding of an inner product goes with."""
+        along = (directions.double() * self.gamma).norm(dim=1)
+        shift = (directions.double() * self.beta).abs().sum(1)
+        width = self.reach + self.aside * len(self.beta) ** 0.5
+        return (along * width + shift * (1 + self.grain)) * (1 + _MARGIN)
 
     def furthest_image(self, image: "Image", point: Float[Tensor, " k"]) -> float:
         """Bound the distance of a point from the images of all points of the ellipsoid under a linear layer."""
         a = times(image.weight, self.beta) - point
         if image.gram is None:  # few rows: the basis is that of A A^T, which is small
-            A = self._project(image.weight.to("cpu", torch.float64) * self.gamma)
+            weight = image.weight.to("cpu", torch.float64)
+            A, columns = self._project(weight * self.gamma), weight.norm(dim=0)
             levels, basis = _decompose(A @ A.mT)
             linear = levels.sqrt() * (a @ basis)
         else:
+            columns = image.gram.diagonal().sqrt()
             levels, basis = _decompose(self._project(self._project(self.gamma[:, None] * image.gram * self.gamma).mT))
             linear = self._project(self.gamma * back(image.weight, a)) @ basis
         square = least_dual(levels, linear[None], a.square().sum()[None], self.reach, centred=False)
-        return (float(square[0].sqrt()) + self.slack * image.steepness) * (1 + _IMAGE_MARGIN)
+        rounded = self.aside * times(image.weight, self.gamma).norm() + self.grain * (columns @ self.beta.abs())
+        return float(square[0].sqrt() + rounded) * (1 + _IMAGE_MARGIN)
 
     def _project(self, v: Float[Tensor, "q d"]) -> Float[Tensor, "q d"]:
         return v - v.mean(-1, keepdim=True) if self.centred else v
@@ -81,26 +95,22 @@ class Ellipsoid:
 @dataclass(frozen=True, eq=False)
 class Image:
     """A linear layer y -> weight @ y. One with more rows than columns, as a vocabulary has, is known by its Gram matrix
-    weight^T weight (None for others); `steepness` is its operator norm, rounded up."""
+    weight^T weight; `gram` is None for others."""
 
     weight: Float[Tensor, "k d"]
     gram: Float[Tensor, "d d"] | None
-    steepness: float
 
     @staticmethod
     def of(weight: Float[Tensor, "k d"]) -> "Image":
         """Compute once what bounds need of a layer."""
         k, d = weight.shape
         if k <= d:
-            rows = weight.to("cpu", torch.float64)
-            small, gram = rows @ rows.mT, None
-        else:
-            small = gram = torch.zeros(d, d, dtype=torch.float64)
-            for part in weight.split(_CHUNK):
-                rows = part.to("cpu", torch.float64)
-                gram += rows.mT @ rows
-        levels, _ = _decompose(small)
-        return Image(weight, gram, float(levels.amax().sqrt()) * (1 + _MARGIN))
+            return Image(weight, None)
+        gram = torch.zeros(d, d, dtype=torch.float64)
+        for part in weight.split(_CHUNK):
+            rows = part.to("cpu", torch.float64)
+            gram += rows.mT @ rows
+        return Image(weight, gram)
 
 
 def times(weight: Float[Tensor, "k d"], y: Float[Tensor, " d"]) -> Float[Tensor, " k"]:

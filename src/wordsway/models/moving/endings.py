@@ -33,7 +33,7 @@ _READ: dict[str, Callable[[Tensor], Tensor]] = {
 class Ending:
     """Rows of `norms` (of several states, one norm for each), read as `reads` says, through a `head` where there is
     one. `alone`: the norm gives one row for the whole text. `keeps_past`: rows before a moved token stay as they
-    are, bit by bit. `place` is the call of the last norm among all calls of its module."""
+    are, bit by bit. `module` is the last of the norms."""
 
     norms: tuple[Ellipsoid, ...]
     reads: Reading
@@ -63,7 +63,7 @@ def find_ending(model: Transformer, output: Output, rows: Float[Tensor, "n d"], 
         if isinstance(found, str) or isinstance(ending, str):
             return found if isinstance(found, str) else str(ending)
         if (found.module, found.reads, found.alone) != (ending.module, ending.reads, ending.alone):
-            return f"different parts of {model.name} give its {output.name} for different texts"
+            return f"different parts of the model give its {output.name} for different texts"
     assert not isinstance(found, str)
     return _with_past(model, output, first, at, found)
 
@@ -85,7 +85,7 @@ def _match(model: Transformer, output: Output, features: Tensor, calls: Sequence
         norm, module = _norm_of(part, reads, calls)
         if norm is None:
             where = f"hidden state {number if len(parts) > 1 else output.layer}"
-            return f"{where} of {model.name} is not what a norm gives, so nothing bounds its rows"
+            return f"{where} is not what a norm gives, so nothing bounds its rows"
         norms.append(norm)
     return Ending(tuple(norms), reads, module)
 
@@ -107,16 +107,16 @@ def _match_logits(model: Transformer, features: Tensor, calls: Sequence[Call]) -
                 norm = as_norm(call)
                 if norm is not None:
                     return Ending((norm,), "mean", call.module, given_head(model.head, call.output.dtype))
-        return f"the state that the head of {model.name} reads is not what a norm gives"
+        return "the state that the head reads is not what a norm gives"
     head = as_head(calls, features)
     if isinstance(head, str):
-        return f"{model.name}: {head}"
+        return head
     for call in reversed(calls[: head.place]):
         reads = _reading(call, head.given)
         norm = None if reads is None else as_norm(call)
         if norm is not None and reads is not None:
             return Ending((norm,), reads, call.module, head, alone=call.output.dim() == 2)
-    return f"what the head of {model.name} reads is neither a row that a norm gives nor a mean of such rows"
+    return "what the head reads is neither a row that a norm gives nor a mean of such rows"
 
 
 def _reading(call: Call, vector: Float[Tensor, "1 d"]) -> Reading | None:

@@ -6,10 +6,10 @@ rows and on probes of many sizes, means and shapes. Names of classes are never a
 
 **Rounding.** With u the unit roundoff of the norm's output and v that of its inner arithmetic (float32 or better):
 mean, variance and scale are right up to some v times the row's root mean square over its standard deviation, so z is
-within `_INNER` v sqrt(d) of a point of the sphere's ball, which covers a constant of 16 for rows whose mean is up to
-1,000 times their standard deviation. Rounding z, then gamma * z, adds u each, and adding beta u of the output. That the
-inner arithmetic is not coarser is part of the check: a probe has a mean of 30 standard deviations, where half precision
-inside would be off by 6%.
+within `_INNER` v sqrt(d) of one with |z| <= sqrt(d) that sums to 0; that covers a constant of 16 for rows whose mean is
+up to 1,000 times their standard deviation. Rounding z, gamma * z and the sum with beta adds u each, relative to every
+entry: all of it to z, the last to beta too. That the inner arithmetic is not coarser is part of the check: a probe has
+a mean of 30 standard deviations, where half precision inside would be off by 6%.
 """
 
 from collections.abc import Iterator
@@ -77,12 +77,9 @@ def inner_roundoff(dtype: torch.dtype) -> float:
 
 def allowed(gamma: Tensor, beta: Tensor, centred: bool, dtype: torch.dtype) -> Ellipsoid:
     """Make the ellipsoid of a norm, with what rounding may add when the norm is computed in a precision."""
-    d, u = len(gamma), roundoff(dtype)
-    off = _INNER * inner_roundoff(dtype) + 2 * u
-    plain = Ellipsoid(gamma, beta, centred, sqrt(d) * (1 + off))
-    # Rounded, z need not sum to 0: what it has along the ones is at most `off` sqrt(d).
-    aside = off * float(gamma.norm()) if centred else 0.0
-    return Ellipsoid(gamma, beta, centred, plain.reach, aside + u * (plain.largest + aside))
+    u = roundoff(dtype)
+    off = _INNER * inner_roundoff(dtype) + 3 * u
+    return Ellipsoid(gamma, beta, centred, sqrt(len(gamma)) * (1 + off), off if centred else 0.0, u)
 
 
 def as_norm(call: Call) -> Ellipsoid | None:

@@ -166,6 +166,7 @@ class PretrainedText(Prepared):
         with torch.no_grad():
             self.base = self.output.features(self.model, self.rows[None], self.at)[0]
         self.base_norm = float(self.base.cpu().double().norm())
+        self.bounds: dict[int, float] = {}  # on the change, by how many first rows no move changes
 
     @cached_property
     def half_base(self) -> Tensor | None:

@@ -7,6 +7,7 @@ theirs. Proofs: docs/mathematics/norms.md.
 Index conventions: rows (n, d) of the norm, of which the first `kept` do not change; features are flattened.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -30,9 +31,11 @@ def certify_pretrained(view: PretrainedView, radius: float) -> Certificate:
     ending = view.text.ending
     if isinstance(ending, str):
         return Certificate(None, 0.0, ending)
-    most = _most_change(view.text, ending, view.tokens)
+    kept, bounds = _kept(ending, view.tokens), view.text.bounds
+    if kept not in bounds:
+        bounds[kept] = _most_change(view.text, ending, kept)
     # A run that resumes after unmoved tokens rounds otherwise than a whole one.
-    most += float((view.base - view.text.base).double().norm())
+    most = bounds[kept] + float((view.base - view.text.base).double().norm())
     return Certificate(most / view.base_norm * (1 + _MARGIN + 2 * roundoff(view.dtype)))
 
 
@@ -56,27 +59,28 @@ def ranges_of(text: PretrainedText, tokens: tuple[int, ...], directions: Tensor)
 
 @dataclass(frozen=True, eq=False)
 class _Vector:
-    """One vector that is read off the rows: fixed + share * y, y in the ellipsoid; computed with an error of at most
-    `off`."""
+    """One vector that is read off the rows: fixed + share * y with y in the ellipsoid, each entry of it rounded by at
+    most `grain` of the mean size of that entry in the rows."""
 
     norm: Ellipsoid
     fixed: Float[Tensor, " d"]
     share: float
-    off: float
+    grain: float
 
-    @property
-    def largest(self) -> float:
-        return float(self.fixed.norm()) + self.share * self.norm.largest + self.off
-
-    def ranges(self, v: Float[Tensor, "q d"]) -> tuple[Tensor, Tensor]:
+    def ranges(self, v: Float[Tensor, "q d"]) -> tuple[Float[Tensor, " q"], Float[Tensor, " q"]]:
+        """The ranges of inner products with it."""
         low, high = self.norm.ranges(v)
-        middle, off = v @ self.fixed, self.off * v.norm(dim=1)
+        middle, off = v @ self.fixed, self.grain * self.norm.sizes(v)
         return middle + self.share * low - off, middle + self.share * high + off
+
+    def sizes(self, v: Float[Tensor, "q d"]) -> Float[Tensor, " q"]:
+        """Bound sum_k |v_k y_k|; fixed rows are rows of the ellipsoid as well."""
+        return self.norm.sizes(v) * (1 + self.grain)
 
 
 def _kept(ending: Ending, tokens: tuple[int, ...]) -> int:
-    """Count the rows that no move of these tokens changes."""
-    return min(tokens) if ending.keeps_past else 0
+    """Count the rows that no move of these tokens changes; 0 where only the last row is read."""
+    return min(tokens) if ending.keeps_past and ending.reads != "last" else 0
 
 
 def _vector(text: PretrainedText, ending: Ending, kept: int) -> _Vector:
@@ -92,13 +96,12 @@ def _vector(text: PretrainedText, ending: Ending, kept: int) -> _Vector:
         fixed = ending.rows(text.model, text.output, text.rows, text.at)[:kept].sum(0) / n
     dtype = text.base.dtype
     # A sum of n rows in float32 or better, then rounded as the output is.
-    off = (roundoff(dtype) + (n + 2) * inner_roundoff(dtype)) * norm.largest
-    return _Vector(norm, fixed, (n - kept) / n, off)
+    return _Vector(norm, fixed, (n - kept) / n, roundoff(dtype) + (n + 2) * inner_roundoff(dtype))
 
 
-def _most_change(text: PretrainedText, ending: Ending, tokens: tuple[int, ...]) -> float:
-    """Bound norm(phi(X + move) - phi(X))."""
-    base, kept = text.base.to("cpu", torch.float64), _kept(ending, tokens)
+def _most_change(text: PretrainedText, ending: Ending, kept: int) -> float:
+    """Bound norm(phi(X + move) - phi(X)) where the first `kept` rows stay."""
+    base = text.base.to("cpu", torch.float64)
     if ending.reads == "sizes":
         low, high = _size_ranges(ending.norms[0], base, kept, text.base.dtype)
         return float(torch.maximum(high - base, base - low).norm())
@@ -111,7 +114,7 @@ def _most_change(text: PretrainedText, ending: Ending, tokens: tuple[int, ...]) 
         return 0.0
     if ending.head is None:
         point = (base - vector.fixed) / vector.share
-        return vector.share * float(vector.norm.furthest(point[None])[0]) + vector.off
+        return vector.share * float(vector.norm.furthest(point[None])[0]) + vector.grain * vector.norm.largest
     return _most_of_logits(vector, ending.head, base)
 
 
@@ -122,20 +125,26 @@ def _most_of_logits(vector: _Vector, head: OutputHead, base: Float[Tensor, " k"]
     most = float(torch.maximum(high - base, base - low).norm())
     if head.inner is not None:
         return most
-    outer, image = head.outer, head.outer.image
+    outer = head.outer
     point = (base - outer.bias - times(outer.weight, vector.fixed)) / vector.share
-    off = float(outer.rounding(vector.largest).norm()) + image.steepness * vector.off
-    return min(most, vector.share * vector.norm.furthest_image(image, point) + off)
+    sizes = _by_parts(vector.sizes, outer.weight)
+    off = outer.rounding(sizes) + vector.grain * sizes
+    return min(most, vector.share * vector.norm.furthest_image(outer.image, point) + float(off.norm()))
 
 
 def _each_logit(vector: _Vector, head: OutputHead) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
     """The range of every logit."""
+    outer = head.outer
     if head.inner is not None:
-        return _projected_logits(vector, head, torch.eye(len(head.outer.weight), dtype=torch.float64))
-    parts = [vector.ranges(part.to("cpu", torch.float64)) for part in head.outer.weight.split(_CHUNK)]
-    low, high = (torch.cat(each) + head.outer.bias for each in zip(*parts, strict=True))
-    off = head.outer.rounding(vector.largest)
-    return low - off, high + off
+        return _projected_logits(vector, head, torch.eye(len(outer.weight), dtype=torch.float64))
+    low, high = (_by_parts(lambda part, side=side: vector.ranges(part)[side], outer.weight) for side in (0, 1))
+    off = outer.rounding(_by_parts(vector.sizes, outer.weight))
+    return low + outer.bias - off, high + outer.bias + off
+
+
+def _by_parts(of: Callable[[Tensor], Tensor], weight: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
+    """Compute a number for each row of a weight that may be too large for float64 as a whole."""
+    return torch.cat([of(part.to("cpu", torch.float64)) for part in weight.split(_CHUNK)])
 
 
 def _projected_logits(
@@ -145,15 +154,16 @@ def _projected_logits(
     outer, through = head.outer, back(head.outer.weight, v)
     if head.inner is None:
         low, high = vector.ranges(through)
-        largest = vector.largest
+        sizes = _by_parts(vector.sizes, outer.weight)
     else:  # each unit of the hidden layer has a range of its own
-        below, above = vector.ranges(head.inner.weight.to("cpu", torch.float64))
-        off = head.inner.rounding(vector.largest)
+        weight = head.inner.weight.to("cpu", torch.float64)
+        below, above = vector.ranges(weight)
+        off = head.inner.rounding(vector.sizes(weight))
         least, most = head.hidden_range(below + head.inner.bias - off, above + head.inner.bias + off)
         up, down = through.clamp(min=0), through.clamp(max=0)
         low, high = up @ least + down @ most, up @ most + down @ least
-        largest = float(torch.maximum(least.abs(), most.abs()).norm())
-    shift, off = v @ outer.bias, v.abs() @ outer.rounding(largest)
+        sizes = times(outer.weight.abs(), torch.maximum(least.abs(), most.abs()))
+    shift, off = v @ outer.bias, v.abs() @ outer.rounding(sizes)
     return low + shift - off, high + shift + off
 
 

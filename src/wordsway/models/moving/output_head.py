@@ -39,21 +39,17 @@ class Linear:
     def image(self) -> Image:
         return Image.of(self.weight)
 
-    @cached_property
-    def row_norms(self) -> Float[Tensor, " k"]:
-        return torch.cat([part.to("cpu", torch.float64).norm(dim=1) for part in self.weight.split(4096)])
-
-    def rounding(self, largest: float) -> Float[Tensor, " k"]:
-        """By how much each number may be off for a y of at most that norm: rounding of the result, and of a sum of d
-        products that is computed in float32 or better."""
+    def rounding(self, sizes: Float[Tensor, " k"]) -> Float[Tensor, " k"]:
+        """By how much each number may be off where sum_j |weight_kj y_j| is at most sizes_k: rounding of the result and
+        of a sum of d products that is computed in float32 or better."""
         unit = roundoff(self.dtype) + (self.weight.shape[1] + 2) * inner_roundoff(self.dtype)
-        return unit * (self.row_norms * largest + self.bias.abs())
+        return unit * (sizes + self.bias.abs())
 
     def keeps(self, given: Float[Tensor, "1 d"], output: Float[Tensor, "1 k"]) -> bool:
         """Whether it gives that output, up to its allowance for rounding."""
-        y = given[0].to("cpu", torch.float64)
-        off = (times(self.weight, y) + self.bias - output[0].to("cpu", torch.float64)).abs()
-        return bool((off <= self.rounding(float(y.norm())) + 1e-300).all())
+        y, found = given[0].to("cpu", torch.float64), output[0].to("cpu", torch.float64)
+        off = (times(self.weight, y) + self.bias - found).abs()
+        return bool((off <= self.rounding(times(self.weight.abs(), y.abs())) + 1e-300).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +91,9 @@ def as_head(calls: Sequence[Call], features: Float[Tensor, "1 k"]) -> OutputHead
             continue
         given = _at(calls[place].given, row)
         if not outer.keeps(given, features):
-            return "its head is coarser than its precision allows for"
+            return "the head rounds more than its precision allows for"
         return _with_hidden(OutputHead(outer, given, place), calls)
-    return "its logits are not what a linear layer gives"
+    return "the logits are not what a linear layer gives"
 
 
 def _with_hidden(head: OutputHead, calls: Sequence[Call]) -> OutputHead:
