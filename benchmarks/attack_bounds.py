@@ -29,7 +29,7 @@ RADII = (0.01, 0.1, 0.5, 1.0, 5.0)
 
 def cases(phi: ws.PretrainedMap, texts: int, words: int, tokens: int) -> Iterator[tuple[Any, int, float]]:
     """A prepared text, a token of a word of it, and the token's norm."""
-    for text in ws.load_texts("sample", count=texts, seed=0).texts:
+    for text in ws.load_texts("sample", count=texts, seed=0, balance=False).texts:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             encoded = phi.encode(text, tokens)
@@ -77,8 +77,8 @@ def main() -> None:
         model = open_model(name)
         if args.dtype != "float32":
             head = model.head
-            model = open_model(model.base.to(getattr(torch, args.dtype)), model.encoder.tokenizer)
-            model.head, model.classifies = head, head is not None
+            model = open_model(model.whole.to(getattr(torch, args.dtype)), model.encoder.tokenizer)
+            model.head, model.classifies = head, model.classifies or head is not None
         for output in args.outputs or OUTPUTS.get(name, CAUSAL):
             above += attacked(model, "causal" if name == args.gguf else name, output, args)
     sys.exit(1 if above else 0)
