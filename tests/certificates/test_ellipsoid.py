@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ellipsoids import furthest_found
 from wordsway.certificates.ellipsoid_bound import Ellipsoid, Image
 
 
@@ -17,27 +18,12 @@ def drawn(d: int, centred: bool, seed: int) -> tuple[Ellipsoid, torch.Generator]
     return Ellipsoid(gamma, beta, centred, math.sqrt(d)), rng
 
 
-def climbed(ellipsoid: Ellipsoid, matrix: torch.Tensor, point: torch.Tensor, rng: torch.Generator) -> float:
-    """The largest |matrix y - point| over points y of the ellipsoid that fixed-point steps find: a convex function has
-    its maximum where it is at its linear approximation's."""
-
-    def on(z: torch.Tensor) -> torch.Tensor:
-        z = z - z.mean(-1, keepdim=True) if ellipsoid.centred else z
-        return ellipsoid.reach * z / z.norm(dim=-1, keepdim=True).clamp(min=1e-300)
-
-    z = on(torch.randn(64, len(ellipsoid.gamma), generator=rng, dtype=torch.float64))
-    for _ in range(400):
-        gone = (ellipsoid.gamma * z + ellipsoid.beta) @ matrix.T - point
-        z = on(gone @ matrix * ellipsoid.gamma)
-    return float(((ellipsoid.gamma * z + ellipsoid.beta) @ matrix.T - point).norm(dim=1).max())
-
-
 @settings(max_examples=60, deadline=None)
 @given(d=st.integers(2, 40), centred=st.booleans(), scale=st.sampled_from([0.0, 1.0, 30.0]), seed=st.integers(0, 10**6))
 def test_the_furthest_point(d: int, centred: bool, scale: float, seed: int) -> None:
     ellipsoid, rng = drawn(d, centred, seed)
     point = scale * torch.randn(d, generator=rng, dtype=torch.float64)
-    found = climbed(ellipsoid, torch.eye(d, dtype=torch.float64), point, rng)
+    found, _ = furthest_found(ellipsoid, torch.eye(d, dtype=torch.float64), point, rng)
     bound = float(ellipsoid.furthest(point[None])[0])
     assert found <= bound
     # Weak duality loses what the largest entry loses by its mean, at most 1 in d of the square.
@@ -56,7 +42,7 @@ def test_the_furthest_image(d: int, k: int, centred: bool, scale: float, seed: i
     ellipsoid, rng = drawn(d, centred, seed)
     weight = torch.randn(k, d, generator=rng, dtype=torch.float64)
     point = scale * torch.randn(k, generator=rng, dtype=torch.float64)
-    found = climbed(ellipsoid, weight, point, rng)
+    found, _ = furthest_found(ellipsoid, weight, point, rng)
     image = Image.of(weight)
     assert (image.gram is None) == (k <= d)
     assert found <= ellipsoid.furthest_image(image, point) <= found * (1 + 2e-3) + 1e-9

@@ -6,12 +6,15 @@ import pytest
 import torch
 
 import wordsway as ws
+from ellipsoids import furthest_found
 from families import CAUSAL, FAMILIES, tiny, tokenizer
 from wordsway.certificates.certify import certify
+from wordsway.models.loading.load import open_model
 from wordsway.models.moving.map import PretrainedView
 from wordsway.models.moving.norm_bound import projected_ranges
 from wordsway.models.moving.outputs.base import Output
 from wordsway.models.moving.outputs.rows import Rows
+from wordsway.models.running.model import Head
 from wordsway.testing.attack import attack
 
 TEXT = "I love her warm smile"
@@ -107,8 +110,8 @@ def modernbert(head: str) -> Any:
 
     torch.manual_seed(0)
     size: dict[str, Any] = {"hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 3, "num_labels": 3}
-    special = {"pad_token_id": 0, "cls_token_id": 101, "sep_token_id": 102}
-    config = t.ModernBertConfig(vocab_size=30522, intermediate_size=48, classifier_pooling="mean", **size, **special)
+    size |= {"pad_token_id": 0, "cls_token_id": 101, "sep_token_id": 102}
+    config = t.ModernBertConfig(vocab_size=30522, intermediate_size=48, classifier_pooling="mean", **size)
     model = (t.ModernBertForSequenceClassification if head else t.ModernBertModel)(config)
     return model.eval()
 
@@ -160,6 +163,44 @@ def test_the_bound_is_the_dual_value_of_each_row() -> None:
         total += min(duals)
     wanted = total**0.5 / view.base_norm
     assert wanted * (1 - 1e-6) <= upper_of(view) <= wanted * 1.03
+
+
+@pytest.mark.parametrize("output", ["last", "pooled", "pooled:first", "norm", "logits"])
+@pytest.mark.parametrize("centred", [True, False])
+def test_bounds_are_attained(output: str, centred: bool) -> None:
+    """A model without anything before its last norm, and a text of one row, which may then go anywhere: what is largest
+    in the ellipsoid is reached, so no bound could be smaller. With one that normalises without a mean, too."""
+    model = tiny("bert", layers=1)
+    with torch.no_grad():
+        for parameter in model.encoder.parameters():
+            parameter.zero_()
+        block = model.encoder.layer[0]
+        if not centred:
+            block.attention.output.LayerNorm, block.output.LayerNorm = torch.nn.Identity(), torch.nn.RMSNorm(24)
+        else:
+            block.attention.output.LayerNorm.weight.fill_(1.0)
+            block.output.LayerNorm.bias.normal_(0, 0.0 if output == "norm" else 0.5)
+        block.output.LayerNorm.weight.normal_(1, 0.5)
+    opened = open_model(model, tokenizer())
+    opened.head = Head(torch.linspace(-1, 2, 24), torch.tensor([0.5]), {})
+    opened.classifies = True
+    phi = ws.PretrainedMap(opened, output)
+    X = phi.encode(TEXT).X[2:3]
+    view = phi.view(X, [0])
+    assert isinstance(view, PretrainedView) and not isinstance(view.text.ending, str)
+    (norm,), head = view.text.ending.norms, view.text.ending.head
+    assert norm.centred == centred
+    if output == "norm":
+        matrix, point = torch.eye(24, dtype=torch.float64), torch.zeros(24, dtype=torch.float64)
+    elif head is not None:
+        matrix, point = head.outer.weight.double(), view.base.double() - head.outer.bias
+    else:
+        matrix, point = torch.eye(24, dtype=torch.float64), view.base.double()
+    _, z = furthest_found(norm, matrix, point, torch.Generator().manual_seed(0))
+    reached = float(view.relative_changes(100 * z[None, None] - X.double()[None])[0])
+    if output == "norm":  # from the smallest row, here 0, as epsilon allows
+        reached = max(reached, float(view.relative_changes(-X.double()[None])[0]))
+    assert 0.97 * upper_of(view) <= reached <= upper_of(view)
 
 
 def test_rows_before_the_moved_word_count_nothing() -> None:
