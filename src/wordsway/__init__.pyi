@@ -32,6 +32,8 @@ from .measures.compare_word import substitution as substitution
 from .measures.explain import explain as explain
 from .measures.layer_profile import LayerProfile as LayerProfile
 from .measures.layer_profile import layer_profile as layer_profile
+from .measures.logit_ranges import LogitRanges as LogitRanges
+from .measures.logit_ranges import logit_ranges as logit_ranges
 from .measures.prompts import PromptChange as PromptChange
 from .measures.prompts import compare_prompts as compare_prompts
 from .measures.question import Question as Question
