@@ -110,7 +110,8 @@ def _separable_bound(view: AttentionView, radius: float) -> float:
 
 def _first_intervals(rows: _Rows) -> list[tuple[float, float, float, tuple[float, float]]]:
     """Bound the squared change on each of a few intervals of c: a heap of (-bound, middle, half-width, multipliers)."""
-    guess = (4 * rows.radius**2 / (2 + math.log(1 + len(rows.pull))) ** 2, 0.5)
+    small = min(1.0, max(rows.radius * rows.reach, 1e-150))  # then weights are as good as linear in t
+    guess = (4 * (rows.radius / small / (2 + math.log(1 + len(rows.pull)))) ** 2, 0.5 * small)
     queue: list[tuple[float, float, float, tuple[float, float]]] = []
     half = 1 / _FIRST_INTERVALS
     for k in range(_FIRST_INTERVALS):
