@@ -50,6 +50,34 @@ def test_rf_prediction_is_close(n: int, d: int) -> None:
     assert mean_sensitivity("rf", n, d, 6, budget=80) == pytest.approx(theory.random_features(n, d), rel=0.03)
 
 
+@pytest.mark.parametrize(
+    ("name", "n", "d", "trials", "within"),
+    [
+        ("raf", 100, 64, 4, 0.1),
+        ("relu-raf", 250, 64, 3, 0.1),
+        pytest.param("raf", 250, 64, 7, 0.1, marks=pytest.mark.slow),
+        pytest.param("raf", 250, 768, 2, 0.1, marks=pytest.mark.slow),
+        pytest.param("raf", 2000, 64, 7, 0.15, marks=pytest.mark.slow),
+        pytest.param("raf", 5000, 64, 5, 0.15, marks=pytest.mark.slow),
+        pytest.param("raf", 2000, 768, 1, 0.1, marks=pytest.mark.slow),
+        pytest.param("relu-raf", 2000, 64, 2, 0.1, marks=pytest.mark.slow),
+    ],
+)
+def test_attention_prediction_is_close(name: str, n: int, d: int, trials: int, within: float) -> None:
+    """Also where n is not small against d, so that the tilt of the rows counts."""
+    predicted = theory.random_attention(n, d, "relu" if name == "relu-raf" else "softmax")
+    assert mean_sensitivity(name, n, d, trials) == pytest.approx(predicted, rel=within)
+
+
+def test_norm_of_attention_features() -> None:
+    """|phi(X)|^2 / d is kappa + n tilt / d."""
+    n, d = 400, 64
+    X = ws.synthetic_tokens(n, d, seed=0)
+    for name, kappa, tilt in (("raf", math.e, 1.0), ("relu-raf", math.pi, math.pi / 2)):
+        square = float(ws.named_map(name, n, d, seed=0)(X).square().sum()) / d
+        assert square == pytest.approx(kappa + n * tilt / d, rel=0.1)
+
+
 @pytest.mark.slow
 def test_exponents() -> None:
     """RF falls as predicted (S / prediction is flat), RAF does not fall, ReLU-RAF lies between."""

@@ -27,19 +27,23 @@ multipliers only tighten the bound; any of them is valid.
 import heapq
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from wordsway.certificates.base import Certificate
+from wordsway.certificates.first_order_bound import first_order_bound
+from wordsway.certificates.own_row_bound import own_row_bound
 from wordsway.certificates.several_bound import several_bound
 from wordsway.maps.attention.attention_view import AttentionView
 from wordsway.maps.attention.scores.base import PooledScore
 
 _FIRST_INTERVALS = 5
 _SPLITS = 8
+_OWN_SHARE = 0.05  # of the squared bound: where the token's own row has less, its hull is good enough
+_NEARLY = 1.25  # the first-order bound has not been improved on where it is this near to the derivative
 _CELLS = 360_000  # over all rows; a row's line is cut into 120 to 720 of them
 _MU_FACTORS = 1 + 10.0 ** torch.linspace(-4, 3, 29, dtype=torch.float64)
 
@@ -64,6 +68,7 @@ class _Rows:
     own_offset_sq: float  # |x_i - (row i)|^2
     own_along: float  # e . (x_i - row i)
     own_across: float  # |(I - e e^T)(x_i - row i)|
+    own_most: float = math.inf  # another bound of the squared change of row i
 
 
 def certify_attention(view: AttentionView, radius: float) -> Certificate:
@@ -74,14 +79,25 @@ def certify_attention(view: AttentionView, radius: float) -> Certificate:
         return Certificate(
             None, 0.0, f"no certificate: under {_name(view.score)}, a weight may fall as its logit grows"
         )
+    near = first_order_bound(view, _reached(view), radius)
+    if near is not None and near[0] < _NEARLY * near[1]:
+        return Certificate(near[0] / view.base_norm * (1 + _margin(view)))
+    total = math.sqrt(max(0.0, _separable_bound(view, radius)))
+    if near is not None:
+        total = min(total, near[0])
+    return Certificate(total / view.base_norm * (1 + _margin(view)))
+
+
+def _separable_bound(view: AttentionView, radius: float) -> float:
+    """Bound the squared change by the rows' separate bounds, for all c."""
     rows = _geometry(view, radius)
-    guess = (4 * radius**2 / (2 + math.log(len(view.X))) ** 2, 0.5)
-    queue: list[tuple[float, float, float, tuple[float, float]]] = []
-    half = 1 / _FIRST_INTERVALS
-    for k in range(_FIRST_INTERVALS):
-        middle = -1 + (2 * k + 1) * half
-        bound, guess = _interval_bound(rows, middle, half, guess, 0.4)
-        heapq.heappush(queue, (-bound, middle, half, guess))
+    queue = _first_intervals(rows)
+    hull = max([math.sqrt(rows.own_offset_sq) + radius, *rows.own_points.tolist()])  # for every c
+    if hull**2 > _OWN_SHARE * -queue[0][0]:
+        most = own_row_bound(view, radius, hull)
+        if most < hull:
+            rows = replace(rows, own_most=most**2)
+            queue = _first_intervals(rows)
     for _ in range(_SPLITS):  # the bound is the worst interval's: split that one
         worst, middle, half, guess = heapq.heappop(queue)
         for side in (middle - half / 2, middle + half / 2):
@@ -89,8 +105,20 @@ def certify_attention(view: AttentionView, radius: float) -> Certificate:
             heapq.heappush(queue, (-bound, side, half / 2, best))
         if queue[0][0] < worst * (1 - 1e-3) and half < 0.1:
             break
-    total = -queue[0][0]
-    return Certificate(math.sqrt(max(0.0, total)) / view.base_norm * (1 + _margin(view)))
+    return -queue[0][0]
+
+
+def _first_intervals(rows: _Rows) -> list[tuple[float, float, float, tuple[float, float]]]:
+    """Bound the squared change on each of a few intervals of c: a heap of (-bound, middle, half-width, multipliers)."""
+    small = min(1.0, max(rows.radius * rows.reach, 1e-150))  # then weights are as good as linear in t
+    guess = (4 * (rows.radius / small / (2 + math.log(1 + len(rows.pull)))) ** 2, 0.5 * small)
+    queue: list[tuple[float, float, float, tuple[float, float]]] = []
+    half = 1 / _FIRST_INTERVALS
+    for k in range(_FIRST_INTERVALS):
+        middle = -1 + (2 * k + 1) * half
+        bound, guess = _interval_bound(rows, middle, half, guess, 0.4)
+        heapq.heappush(queue, (-bound, middle, half, guess))
+    return queue
 
 
 def _certify_several(view: AttentionView, radius: float) -> Certificate:
@@ -196,7 +224,7 @@ def _interval_bound(
         mu, tail = _coupled(rows, lam, 2 * lam * shift)
         return float((separate[:, None] + mu * budgets[:, None] + tail).amax(0).min())
 
-    bound, guess = _minimize(dual, guess, step)
+    bound, guess = _minimize(dual, guess, step, min(1.0, reach))
     return own + bound, guess
 
 
@@ -210,7 +238,8 @@ def _coupled(rows: _Rows, lam: float, b: float) -> tuple[Tensor, Tensor]:
 def _own_row(rows: _Rows, c: float, across: float) -> float:
     """The squared change of row i: it ends at an old token, at the moved one, or between."""
     moved = rows.own_offset_sq + 2 * (rows.radius * c * rows.own_along + across * rows.own_across) + rows.radius**2
-    return max(moved, float(rows.own_points.square().amax()) if len(rows.own_points) else 0.0)
+    hull = max(moved, float(rows.own_points.square().amax()) if len(rows.own_points) else 0.0)
+    return min(hull, rows.own_most)
 
 
 def _grid(reach: float, count: int) -> Tensor:
@@ -242,14 +271,14 @@ def _psi(rows: _Rows, c: float, across: float, line: Tensor) -> Float[Tensor, "j
 
 
 def _minimize(
-    dual: Callable[[float, float], float], guess: tuple[float, float], step: float
+    dual: Callable[[float, float], float], guess: tuple[float, float], step: float, unit: float
 ) -> tuple[float, tuple[float, float]]:
-    """A small dual value by pattern search over log(lam) and the shift. Every value is a valid bound; the least is
+    """A small dual value by pattern search over log(lam) and the shift, in units. Every value is a valid bound; the least is
     kept."""
     best, (lam, shift) = dual(*guess), guess
     while step > 0.05:
         improved = False
-        for factor, move in ((math.exp(step), 0.0), (math.exp(-step), 0.0), (1.0, step), (1.0, -step)):
+        for factor, move in ((math.exp(step), 0.0), (math.exp(-step), 0.0), (1.0, step * unit), (1.0, -step * unit)):
             value = dual(lam * factor, shift + move)
             if value < best:
                 best, lam, shift, improved = value, lam * factor, shift + move, True

@@ -111,14 +111,19 @@ def _polygon(share: float) -> list[tuple[float, float]]:
 
 def _mean_norm(activation: str, g: Float[Tensor, " rows"], scale: float, tau: float) -> float:
     """sqrt(E N(scale h + tau g)^2) for standard normal h; N without its Lipschitz constant."""
+    unit = max(scale, abs(tau), 1e-300)  # taken out, so that squares of tiny moves do not become 0
+    return unit * _mean_norm_in_units(activation, g, scale / unit, tau / unit, unit)
+
+
+def _mean_norm_in_units(activation: str, g: Float[Tensor, " rows"], scale: float, tau: float, unit: float) -> float:
     if activation != "relu":
         return math.sqrt(len(g) * scale**2 + tau**2 * float(g.square().sum()))
     active = g[g > 0]
     total = len(active) * scale**2 + tau**2 * float(active.square().sum())
-    silent = -g[g <= 0] * (1 + tau)  # a silent row answers with max(0, scale h - silent)
+    silent = -g[g <= 0] * (1 / unit + tau)  # a silent row answers with max(0, scale h - silent)
     if scale <= 1e-12 * abs(tau):
         return math.sqrt(total + float(silent.clamp(max=0.0).square().sum()))
-    level = silent / scale
+    level = (silent / scale).clamp(max=40.0)  # beyond, there is nothing left that float64 could show
     tail = 0.5 * torch.special.erfc(level / math.sqrt(2))
     density = torch.exp(-0.5 * level**2) / math.sqrt(2 * math.pi)
     excess = ((1 + level**2) * tail - level * density).clamp(min=0.0)  # E max(0, h - level)^2

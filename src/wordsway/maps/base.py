@@ -4,6 +4,7 @@ Index conventions: X (n, d) is the text; m tokens of it move; delta (*batch, m, 
 flattened to one axis.
 """
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -12,6 +13,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from wordsway.maps.ascents import Ascent, many_maxima
 from wordsway.support.cancelling import Cancel
@@ -84,6 +86,21 @@ class View(ABC):
             for part in deltas.to(self.device, self.dtype).split(size) if len(deltas) else ():
                 squares.append(self.sq_norm(part).to("cpu", torch.float64))
         return torch.cat(squares).sqrt() / self.base_norm
+
+    def derivative(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch features"]:
+        """The derivative of `change` at 0 along delta, by forward differentiation: what is left of the change where
+        delta is so small that a difference of features would be rounding."""
+        try:
+            with torch.no_grad(), forward_ad.dual_level(), warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # torch's own, about how it loads its formulas
+                change = self.change(forward_ad.make_dual(torch.zeros_like(delta), delta))
+                tangent = forward_ad.unpack_dual(change).tangent
+        except (NotImplementedError, RuntimeError) as error:
+            raise InputError(
+                f"the radius is too small to see a change, and this map has no derivative ({error}); use a larger one",
+                argument="radius",
+            ) from error
+        return torch.zeros_like(change) if tangent is None else tangent
 
     def starts(self) -> Float[Tensor, "s m d"]:
         """Directions that the mathematics of the map suggests for a search; may be none."""

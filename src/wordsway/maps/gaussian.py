@@ -257,6 +257,12 @@ class _Multiply(torch.autograd.Function):
         return matrix._ask(*sides, vectors)
 
     @staticmethod
+    def jvp(ctx, *tangents: Tensor | None) -> Tensor:
+        same = ctx.matrix.rmm if ctx.transposed else ctx.matrix.mm
+        assert tangents[0] is not None
+        return same(tangents[0])
+
+    @staticmethod
     def backward(ctx, *grads: Tensor) -> tuple[Tensor, None, None]:
         other = ctx.matrix.mm if ctx.transposed else ctx.matrix.rmm
         return other(grads[0]), None, None

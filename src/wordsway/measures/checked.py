@@ -9,6 +9,7 @@ class Way(Enum):
 
     PLAIN = "plain map"  # by the map's definition
     REVEALED = "revealed weights"  # by the view of a lazy map, which has no other definition than what it revealed
+    DERIVATIVE = "derivative"  # to first order, where a move is so small that a difference of features is rounding
     VIEW = "view"  # by the view alone, where the plain map does not fit in memory or the device has no float64
 
 

@@ -52,7 +52,7 @@ def measure_moves(job: Job, listener: Listener) -> Outcome:
             listener.tell(len(measured), len(job.moves))
     moves = [measured[k] for k in range(len(job.moves))]
     if job.phi.remembers:  # asked for random deltas last, so that they do not change what was found
-        moves = [replace(move, changes=job.random_changes(job.view(k), k)) for k, move in enumerate(moves)]
+        moves = [_try_random(job, k, job.view(k), move) for k, move in enumerate(moves)]
     return Outcome(moves, search.scouted)
 
 
@@ -68,11 +68,24 @@ def _measure(job: Job, position: int, view: View, best: Found) -> Measured:
     bounds = TokenSensitivity(
         token=view.tokens[0],
         tokens=view.tokens,
-        radius=job.reach(position),
+        radius=job.reach(position) / job.lift,
         lower=lower,
         upper=bound.upper,
         upper_failure=bound.failure,
         upper_reason=bound.reason,
         evaluations=best.evaluations,
     )
-    return Measured(bounds, delta, torch.empty(0) if job.phi.remembers else job.random_changes(view, position))
+    measured = Measured(bounds, delta, torch.empty(0))
+    return measured if job.phi.remembers else _try_random(job, position, view, measured)
+
+
+def _try_random(job: Job, position: int, view: View, move: Measured) -> Measured:
+    """Add the changes under random deltas; one that is larger than what the search found takes its place."""
+    deltas = job.random_deltas(view, position)
+    changes = job.random_changes(view, deltas)
+    if len(changes) and float(changes.max()) > move.bounds.lower:
+        best = deltas[int(changes.argmax())]
+        lower = job.relative_change(view, best)
+        if lower > move.bounds.lower:
+            return Measured(replace(move.bounds, lower=lower), best, changes)
+    return replace(move, changes=changes)

@@ -11,7 +11,7 @@ from torch import Tensor
 from wordsway import __version__
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.from_callable import as_map
-from wordsway.measures.job import Job
+from wordsway.measures.job import Job, find_lift, find_search_dtype
 from wordsway.measures.listener import Listener
 from wordsway.measures.measure_moves import Outcome, measure_moves
 from wordsway.measures.results import Sensitivity, TokenSensitivity, summarize
@@ -71,6 +71,8 @@ def word_sensitivity(
     began = time.perf_counter()
     phi, text, encoded = _check_text(phi, X)
     moves, device = moves_of(token, len(text), encoded, joint, special), find_device(device)
+    radii = radii_of(radius, text, own_norms=encoded is not None and not encoded.normalized)
+    lift, dtype = find_lift(radii, text), find_dtype(dtype)
     job = Job(
         phi=phi,
         text=text,
@@ -78,9 +80,10 @@ def word_sensitivity(
         moves=moves,
         seed=check_size(seed, "seed", least=0),
         draws=check_size(random_draws, "random_draws", least=0),
-        radii=radii_of(radius, text, own_norms=encoded is not None and not encoded.normalized),
+        radii=tuple(lift * value for value in radii),
+        lift=lift,
         device=device,
-        dtype=find_dtype(dtype),
+        dtype=dtype if device.type == "mps" else find_search_dtype(radii, text, dtype),
         budget=check_effort(budget),
         certificate=certificate,
         several=several_of(tokens_at_once, choose, ball, joint, len(moves)),
@@ -117,6 +120,8 @@ def _pack(choice: Choice, outcome: Outcome, began: float) -> Sensitivity:
     """Pack the moves of a measurement that began at a time as its result."""
     job, encoded, table = choice.job, choice.job.encoded, [move.bounds for move in outcome.moves]
     top = max(outcome.moves, key=lambda move: move.bounds.lower)
+    deltas = tuple(move.delta / job.lift for move in outcome.moves)
+    best = deltas[outcome.moves.index(top)]
     missing = next((entry.upper_reason for entry in table if entry.upper is None), None)
     ranked = encoded if job.several is None else None  # words have ranks where tokens moved alone
     return Sensitivity(
@@ -125,7 +130,7 @@ def _pack(choice: Choice, outcome: Outcome, began: float) -> Sensitivity:
         upper_failure=min(1.0, sum(entry.upper_failure for entry in table)),
         upper_reason=missing,
         token=top.bounds.token,
-        delta=top.delta[0] if len(top.delta) == 1 else top.delta,
+        delta=best[0] if len(best) == 1 else best,
         radius=top.bounds.radius,
         per_token=tuple(table),
         random=summarize(torch.cat([move.changes for move in outcome.moves])) if job.draws else None,
@@ -141,7 +146,7 @@ def _pack(choice: Choice, outcome: Outcome, began: float) -> Sensitivity:
         words=None if ranked is None else rank_words(ranked, table, job.phi.search_spread),
         together=None if job.several is None or choice.by is None else {"by": choice.by, "ball": job.several.ball},
         text=None if encoded is None else describe(encoded),
-        deltas=tuple(move.delta for move in outcome.moves),
+        deltas=deltas,
         spread=job.phi.search_spread,
     )
 

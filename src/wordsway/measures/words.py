@@ -11,6 +11,8 @@ from wordsway.measures.results import TokenSensitivity, WordSensitivity
 from wordsway.support.errors import InputError
 from wordsway.tokens import Tokens, check_tokens
 
+LEAST_RADIUS = 1e-300  # smaller ones, and changes in proportion to them, are no longer ordinary float64 numbers
+
 
 def moves_of(
     token: Any, n: int, encoded: Tokens | None, joint: bool = False, special: bool = False
@@ -68,6 +70,8 @@ def radii_of(radius: Any, text: Tensor, own_norms: bool) -> tuple[float, ...]:
     for value in given:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
             raise InputError(f"radius must be a positive number, got {value!r}")
+        if value < LEAST_RADIUS:
+            raise InputError(f"radius must be at least {LEAST_RADIUS}, got {value!r}", argument="radius")
     return tuple(float(value) for value in given)
 
 

@@ -77,6 +77,11 @@ class Text:
         self.sizes = [len(X), len(X), X.shape[1]]
         self.places = torch.arange(len(X), device=self.X.device)
 
+    @cached_property
+    def bend(self) -> float:
+        """The largest |delta W delta| over unit delta: how far a token's logit for itself is from linear in a move."""
+        return float(torch.linalg.eigvalsh((self.W + self.W.T) / 2).abs().amax())
+
 
 class CastText:
     """A text under one head, cast to where the search runs and to its precision: what views of that precision share."""

@@ -34,6 +34,20 @@ class PooledScore(Score):
     monotone: bool = False  # a token's weight never falls when its logit grows; else no certificate for one token
     lipschitz: float | None = None  # of the pool in each logit; None: no certificate for several tokens
     silences: bool = False  # a low enough logit gets no weight at all, so a whole row can become 0
+    exponential: bool = False  # `mass` is exp, so that weights stay as they are when all logits grow alike
+
+    def mass(self, logits: Tensor) -> Tensor | None:
+        """Compute each token's mass: weights are in proportion to it. None where there is no such number; then the
+        certificate for one token does not shrink with the radius."""
+        return None
+
+    def slopes(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Bound the derivative of `mass` over intervals of logits from below and from above; None: not known."""
+        return None
+
+    def share_slopes(self, pooled: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Bound the derivative of `share` over intervals of logits from below and from above; None: not known."""
+        return None
 
     @abstractmethod
     def pool(self, logits: Tensor) -> Tensor:
@@ -88,6 +102,25 @@ class Ratio(PooledScore):
     def _slope(self, logits: Tensor) -> Tensor:
         return self.slope(logits) if self.takes_unseen else _where_seen(self.slope, logits)
 
+    def mass(self, logits: Tensor) -> Tensor:
+        return self._mass(logits)
+
+    def slopes(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor] | None:
+        """By `lipschitz` alone; a score that can say more overrides this."""
+        if self.lipschitz is None or not self.monotone:
+            return None
+        return torch.zeros_like(low), torch.full_like(high, self.lipschitz)
+
+    def share_slopes(self, pooled: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor] | None:
+        # share = f / (f + pool), so its derivative is f' pool / (f + pool)^2.
+        slopes = self.slopes(low, high)
+        if slopes is None or not self.monotone:
+            return None
+        (least, most), least_mass, most_mass = slopes, self._mass(low), self._mass(high)
+        jumps = (pooled == 0) & (least_mass == 0) & (most_mass > 0)  # from no weight at all to all of it
+        most = torch.where(jumps, math.inf, _divide(most * pooled, (least_mass + pooled).square()))
+        return _divide(least * pooled, (most_mass + pooled).square()), most
+
     def normalize(self, logits: Tensor) -> Tensor:
         mass = self._mass(logits)
         return _divide(mass, mass.sum(-1, keepdim=True))
@@ -136,3 +169,10 @@ def _divide(part: Tensor, whole: Tensor) -> Tensor:
     # where() on the divisor as well: the gradient of the branch not taken must not be 0/0.
     empty = whole == 0
     return torch.where(empty, 0.0, part / torch.where(empty, 1.0, whole))
+
+
+def logistic_slopes(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """Bound the derivative of 1 / (1 + exp(-l)), which is even and falls with |l|, over intervals of l."""
+    near = torch.where((low <= 0) & (high >= 0), 0.0, torch.minimum(low.abs(), high.abs()))
+    far = torch.maximum(low.abs(), high.abs())
+    return torch.sigmoid(far) * torch.sigmoid(-far), torch.sigmoid(near) * torch.sigmoid(-near)

@@ -20,6 +20,9 @@ class Relu(Ratio):
     def slope(self, logits: Tensor) -> Tensor:
         return (logits > 0).to(logits.dtype)
 
+    def slopes(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        return self.slope(low), self.slope(high)  # f is convex
+
 
 class SquaredRelu(Ratio):
     """f(l) = max(l, 0)^2, which has no Lipschitz constant."""
@@ -33,3 +36,6 @@ class SquaredRelu(Ratio):
 
     def slope(self, logits: Tensor) -> Tensor:
         return 2 * torch.relu(logits)
+
+    def slopes(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        return self.slope(low), self.slope(high)  # f is convex

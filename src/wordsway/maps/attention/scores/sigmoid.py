@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from wordsway.maps.attention.scores.base import Ratio
+from wordsway.maps.attention.scores.base import Ratio, logistic_slopes
 
 
 class Sigmoid(Ratio):
@@ -19,3 +19,6 @@ class Sigmoid(Ratio):
     def slope(self, logits: Tensor) -> Tensor:
         value = torch.sigmoid(logits)
         return value * (1 - value)
+
+    def slopes(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        return logistic_slopes(low, high)

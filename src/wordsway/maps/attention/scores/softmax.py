@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from wordsway.maps.attention.scores.base import PooledScore
+from wordsway.maps.attention.scores.base import PooledScore, logistic_slopes
 
 
 class Softmax(PooledScore):
@@ -11,6 +11,16 @@ class Softmax(PooledScore):
 
     monotone = True
     lipschitz = 1.0  # the gradient of logsumexp is a row of weights: its 2-norm is at most 1, however many tokens
+    exponential = True
+
+    def mass(self, logits: Tensor) -> Tensor:
+        return logits.exp()
+
+    def slopes(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        return low.exp(), high.exp()
+
+    def share_slopes(self, pooled: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        return logistic_slopes(low - pooled, high - pooled)
 
     def normalize(self, logits: Tensor) -> Tensor:
         return torch.softmax(logits, -1)

@@ -18,3 +18,6 @@ class Softplus(Ratio):
 
     def slope(self, logits: Tensor) -> Tensor:
         return torch.sigmoid(logits)
+
+    def slopes(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        return self.slope(low), self.slope(high)  # f is convex
