@@ -13,6 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -80,7 +81,7 @@ def main() -> None:
             model = open_model(model.whole.to(getattr(torch, args.dtype)), model.encoder.tokenizer)
             model.head, model.classifies = head, model.classifies or head is not None
         for output in args.outputs or OUTPUTS.get(name, CAUSAL):
-            above += attacked(model, "causal" if name == args.gguf else name, output, args)
+            above += attacked(model, Path(name).name, output, args)
     sys.exit(1 if above else 0)
 
 

@@ -79,9 +79,11 @@ def test_allowances_for_rounding_are_attained() -> None:
         gained = float(wide.furthest(point[None])[0] - exact.furthest(point[None])[0])
         assert gained >= float(worst.norm()) * (1 - 1e-6)
         identity = Image.of(torch.eye(d, dtype=torch.float64))
-        assert (
-            wide.furthest_image(identity, point) - exact.furthest_image(identity, point) >= float(worst.norm()) * 0.99
-        )
+        gained = wide.furthest_image(identity, point) - exact.furthest_image(identity, point)
+        assert gained >= float(worst.norm()) * 0.99
+        signs = Image.of((aside * gamma + grain * beta).sign()[None])  # all entries of one sum, off in one direction
+        far = torch.tensor([-1e6], dtype=torch.float64)
+        assert wide.furthest_image(signs, far) - exact.furthest_image(signs, far) >= float(worst.sum()) * 0.99
         assert float(wide.sizes(v[None])[0]) >= float(exact.sizes(v[None])[0])
 
 

@@ -96,7 +96,8 @@ def test_a_residual_stream_dilutes_one_word() -> None:
     for residual in (True, False):
         phi = ws.RandomTransformer(2, 2, 32, 2, residual=residual).sample(seed=0)
         r = ws.word_sensitivity(phi, X, 3, random_draws=10)
-        assert r.upper is None and "deep" in (r.upper_reason or "") and r.checked == "plain map, float64"
+        assert r.upper is None and "not what a norm gives" in (r.upper_reason or "")
+        assert r.checked == "plain map, float64"
         assert r.random is not None and r.lower > 2 * r.random.mean
         found[residual] = r.lower
     assert found[False] > 1.5 * found[True]

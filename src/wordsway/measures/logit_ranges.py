@@ -38,7 +38,7 @@ class WordRanges:
 
 @dataclass(frozen=True)
 class LogitRanges:
-    """What no move of a word can leave: proven ranges of a classifier's logits, for each word of a text. `logits` are
+    """Proven ranges of a classifier's logits, which no move of a word can leave, for each word of a text. `logits` are
     those of the text as it is, `prediction` the label of the largest."""
 
     model: str

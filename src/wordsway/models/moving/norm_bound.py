@@ -49,8 +49,8 @@ def projected_ranges(view: PretrainedView, directions: Tensor) -> tuple[Tensor, 
 
 
 def _drift(view: PretrainedView) -> float:
-    """By how much a run that resumes after unmoved tokens rounds otherwise than a whole one."""
-    return float((view.base - view.text.base).double().norm())
+    """Measure by how much a run that resumes after unmoved tokens rounds otherwise than a whole one."""
+    return float((view.base - view.text.base).cpu().double().norm())
 
 
 def ranges_of(text: PretrainedText, tokens: tuple[int, ...], directions: Tensor) -> tuple[Tensor, Tensor] | str:
@@ -159,7 +159,9 @@ def _projected_logits(
     vector: _Vector, head: OutputHead, v: Float[Tensor, "q k"]
 ) -> tuple[Float[Tensor, " q"], Float[Tensor, " q"]]:
     """The ranges of linear functions of the logits."""
-    outer, through = head.outer, back(head.outer.weight, v)
+    used = (v != 0).any(0)  # of a vocabulary's logits, most directions look at few
+    outer, v = head.outer.rows(used), v[:, used]
+    through = back(outer.weight, v)
     if head.inner is None:
         low, high = vector.ranges(through)
         sizes = _by_parts(vector.sizes, outer.weight)
