@@ -14,7 +14,7 @@ from wordsway.studies.cells.base import Cell
 from wordsway.studies.cells.kinds import kind_of, name_of, own_revision
 
 # Raised whenever a change of the code changes what a cell gives, so that old results are not taken for new ones.
-RESULT_VERSION = 1
+RESULT_VERSION = 2  # 2: bounds shrink with the radius, and models that end in a norm have one
 
 
 def recipe_of(cell: Cell) -> dict[str, Any]:
