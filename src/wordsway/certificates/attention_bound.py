@@ -20,8 +20,9 @@ maxima of linear functions is convex, so its largest value is at an end c' = m +
 with c' and with the tangent of rho_c, plus lam h^2 (rho alpha_j)^2 from -lam t^2, and mu rho^2 (1 - c'^2 + h^2)
 from mu rho_c^2.
 
-Row i is a convex combination (or 0), so it moves no further than to one of its points. Better intervals and
-multipliers only tighten the bound; any of them is valid.
+Row i is a convex combination (or 0), so it moves no further than to one of its points; `own_row_bound` has a bound that
+shrinks with the radius, and `first_order_bound` one of all rows for small balls: the smaller ones are taken. Better
+intervals and multipliers only tighten the bound; any of them is valid.
 """
 
 import heapq
@@ -273,8 +274,8 @@ def _psi(rows: _Rows, c: float, across: float, line: Tensor) -> Float[Tensor, "j
 def _minimize(
     dual: Callable[[float, float], float], guess: tuple[float, float], step: float, unit: float
 ) -> tuple[float, tuple[float, float]]:
-    """A small dual value by pattern search over log(lam) and the shift, in units. Every value is a valid bound; the least is
-    kept."""
+    """A small dual value by pattern search over log(lam) and the shift, in units. Every value is a valid bound; the
+    least is kept."""
     best, (lam, shift) = dual(*guess), guess
     while step > 0.05:
         improved = False

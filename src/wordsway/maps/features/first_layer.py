@@ -195,9 +195,7 @@ class _Separated:
         return found
 
 
-def _separate(
-    old: Float[Tensor, "a p"], new: Float[Tensor, "b p"], gram: Float[Tensor, "both both"]
-) -> _Separated:
+def _separate(old: Float[Tensor, "a p"], new: Float[Tensor, "b p"], gram: Float[Tensor, "both both"]) -> _Separated:
     """Separate new texts from old ones and from each other; `gram` is of both, the old ones first."""
     a, near = len(old), _near(gram, len(old))
     plain = [k for k in range(len(new)) if a + k not in near]
