@@ -39,7 +39,7 @@ _BUDGET_FACTORS = [0.0, *(10.0 ** torch.linspace(-3, 2, 21, dtype=torch.float64)
 
 @dataclass(frozen=True)
 class OwnRow:
-    """What bounds of the moved token's row need; vectors run over the tokens that it sees."""
+    """The geometry of the moved token's row; vectors run over the tokens that it sees."""
 
     score: PooledScore
     place: int  # of the moved token itself
