@@ -235,6 +235,7 @@ def small_radius(options: argparse.Namespace) -> list[dict[str, Any]]:
             for seed in range(10 if options.full else 4):
                 X, phi = ws.synthetic_tokens(n, 64, seed=seed), ws.named_map(name, n, 64, seed=seed)
                 r = ws.word_sensitivity(phi, X, 0, radius=8 * scale, random_draws=0)
+                assert r.upper is not None
                 ratios.append(r.upper / r.lower)
             row[f"{scale} sqrt(d)"] = f"{min(ratios):.2f} to {max(ratios):.2f}"
         rows.append(row)
