@@ -45,6 +45,7 @@ _FIRST_INTERVALS = 5
 _SPLITS = 8
 _OWN_SHARE = 0.05  # of the squared bound: where the token's own row has less, its hull is good enough
 _NEARLY = 1.25  # the first-order bound has not been improved on where it is this near to the derivative
+_SLACK = 64 * torch.finfo(torch.float64).eps
 _CELLS = 360_000  # over all rows; a row's line is cut into 120 to 720 of them
 _MU_FACTORS = 1 + 10.0 ** torch.linspace(-4, 3, 29, dtype=torch.float64)
 
@@ -256,12 +257,13 @@ def _psi(rows: _Rows, c: float, across: float, line: Tensor) -> Float[Tensor, "j
     shifted = (rows.logit + c * rows.radius * rows.pull)[:, None] + line
     weight, old = rows.score.share(rows.pooled[:, None], shifted), rows.old[:, None]
     gap = weight - old
-    moved = gap.abs()
+    slack = _SLACK * (1 + rows.logit.abs()[:, None])  # of a difference of weights: rounding, where they hardly differ
+    moved = gap.abs() + slack
     moved = torch.maximum(moved[:, :-1], moved[:, 1:])
     product = weight * gap  # a (a - p): convex in a with its minimum, -p^2 / 4, at p / 2
     least, most = (
-        torch.minimum(product[:, :-1], product[:, 1:]),
-        torch.maximum(product[:, :-1], product[:, 1:]),
+        torch.minimum(product[:, :-1], product[:, 1:]) - slack,
+        torch.maximum(product[:, :-1], product[:, 1:]) + slack,
     )
     kappa = c * rows.radius * rows.offset_along[:, None]
     dips = (weight[:, :-1] < old / 2) & (weight[:, 1:] > old / 2)
