@@ -220,6 +220,54 @@ def certificates(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 @job
+def small_radius(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """certificate / search within small balls, d=64, over seeds"""
+    import wordsway as ws
+
+    rows = []
+    for name, n, scales in (
+        *(("raf", n, (0.003, 0.01, 0.1, 1.0)) for n in (20, 100, 250)),
+        *((name, 250, (0.003, 0.01, 0.1, 1.0)) for name in ("sigmoid-raf", "softplus-raf", "relu-raf", "relu2-raf")),
+    ):
+        row: dict[str, Any] = {"map": name, "n": n}
+        for scale in scales:
+            ratios = []
+            for seed in range(10 if options.full else 4):
+                X, phi = ws.synthetic_tokens(n, 64, seed=seed), ws.named_map(name, n, 64, seed=seed)
+                r = ws.word_sensitivity(phi, X, 0, radius=8 * scale, random_draws=0)
+                assert r.upper is not None
+                ratios.append(r.upper / r.lower)
+            row[f"{scale} sqrt(d)"] = f"{min(ratios):.2f} to {max(ratios):.2f}"
+        rows.append(row)
+    return rows
+
+
+@job
+def predictions(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """search against theory.random_attention, means over seeds"""
+    import wordsway as ws
+    from wordsway.maps import theory
+
+    rows = []
+    for name, n, d, trials in (
+        ("raf", 100, 64, 7), ("raf", 250, 64, 7), ("raf", 2000, 64, 7), ("raf", 5000, 64, 5), ("raf", 250, 768, 4),
+        ("raf", 2000, 768, 3), ("relu-raf", 250, 64, 3), ("relu-raf", 2000, 64, 3), ("relu-raf", 5000, 64, 1),
+        ("relu-raf", 250, 768, 2), ("relu-raf", 2000, 768, 1),
+    ):  # fmt: skip
+        values = []
+        for seed in range(3 * trials if options.full else trials):
+            X, phi = ws.synthetic_tokens(n, d, seed=seed), ws.named_map(name, n, d, seed=seed)
+            values.append(ws.word_sensitivity(phi, X, 0, certificate=False, random_draws=0).lower)
+        mean, predicted = (
+            statistics.fmean(values),
+            theory.random_attention(n, d, "softmax" if name == "raf" else "relu"),
+        )
+        row = {"map": name, "n": n, "d": d, "seeds": len(values), "found": f"{mean:.3g}"}
+        rows.append(row | {"predicted": f"{predicted:.3g}", "predicted / found": round(predicted / mean, 2)})
+    return rows
+
+
+@job
 def growth(options: argparse.Namespace) -> list[dict[str, Any]]:
     """How cost grows: fitted exponents of time"""
     import torch

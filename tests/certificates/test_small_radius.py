@@ -1,6 +1,8 @@
 """The parts of the attention certificate that shrink with the radius, each attacked where it is nearly attained."""
 
 import math
+from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 import torch
@@ -28,6 +30,11 @@ def make_view(X: torch.Tensor, W: torch.Tensor, score: str = "softmax", token: i
 
 def rows_of(view: AttentionView, delta: torch.Tensor) -> torch.Tensor:
     return view.change(delta).unflatten(-1, tuple(view.X.shape))
+
+
+def squared_row(view: AttentionView, row: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The objective of a search for one row alone: (1, *batch, 1, d) -> (1, *batch)."""
+    return lambda delta: rows_of(view, delta)[..., row, :].square().sum(-1)
 
 
 def jacobian(view: AttentionView) -> torch.Tensor:
@@ -62,6 +69,10 @@ def test_the_derivative_is_exact(score: str) -> None:
     torch.testing.assert_close(own[0], J[2])
     others = J[view.stay].flatten(0, 1)
     torch.testing.assert_close(staying[0], others.T @ others)
+    wide = first_order_bound.first_order_bound(view, view.stay, 0.01)
+    parts = _own_row(row, 0.01), _rows_that_stay(view, view.stay, 0.01 * view.text.queries[view.stay].norm(dim=1), 0.01)
+    if wide is not None and parts[0] is not None and parts[1] is not None:
+        assert wide[0] == pytest.approx(wide[1] + 0.01 * math.hypot(parts[0][1], parts[1][1]))
     near = first_order_bound.first_order_bound(view, view.stay, 1e-9)
     top = float(torch.linalg.matrix_norm(J.flatten(0, 1), 2))
     assert near is not None and near[0] / 1e-9 == pytest.approx(top, rel=1e-6)
@@ -159,7 +170,10 @@ def test_the_sum_of_masses_stays_within_its_bounds() -> None:
         assert row is not None and row.score.slopes is not None
         delta = torch.tensor([0.0, 0.0, 0.3], dtype=torch.float64)
         reach = row.reach(0.3)
-        slopes, within = row.score.slopes(row.logits, row.logits), row.score.slopes(row.logits - reach, row.logits + reach)
+        slopes, within = (
+            row.score.slopes(row.logits, row.logits),
+            row.score.slopes(row.logits - reach, row.logits + reach),
+        )
         assert slopes is not None and within is not None
         gap = torch.maximum(within[1] - slopes[0], slopes[0] - within[0])
         least, most = first_order_bound._totals(row, 0.3, slopes[0], gap)
@@ -207,7 +221,9 @@ def test_own_row_bound_is_nearly_attained() -> None:
     assert 0.6 * bound < float(rows_of(view, delta)[0].norm()) <= bound * (1 + 1e-9)
 
     X = torch.tensor([[0.0, 0.0, 0.0], *[[50.0, 0.0, 0.0]] * 3, *[[-50.0, 0.0, 0.0]] * 3], dtype=torch.float64)
-    view = make_view(X, torch.tensor([[0.0, 0.0, 0.0], [0.02, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype=torch.float64), "sigmoid")
+    view = make_view(
+        X, torch.tensor([[0.0, 0.0, 0.0], [0.02, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype=torch.float64), "sigmoid"
+    )
     delta = torch.tensor([[0.0, 0.2, 0.0]], dtype=torch.float64)
     bound = own_row_bound.own_row_bound(view, 0.2, 50.0)
     assert 0.6 * bound < float(rows_of(view, delta)[0].norm()) <= bound * (1 + 1e-9)
@@ -235,8 +251,7 @@ def test_own_row_bound_holds_for_every_move(score: str) -> None:
         for radius in (0.02, 0.3, 1.0, 3.0):
             bound = own_row_bound.own_row_bound(view, radius, 1e3)
             region = Ball(radius, 1, 5)
-            target = [lambda delta, view=view: rows_of(view, delta)[..., 1, :].square().sum(-1)]
-            (found,) = maximize([view], lambda delta: target[0](delta[0])[None], region, 0, view.ascent().scaled(300))
+            (found,) = maximize([view], squared_row(view, 1), region, 0, view.ascent().scaled(300))
             reached = float(rows_of(view, region.project(found.delta.double()))[1].norm())
             assert reached <= bound * (1 + 1e-9)
 
@@ -283,4 +298,4 @@ def test_small_and_large_are_one_bound() -> None:
         separable = math.sqrt(attention_bound._separable_bound(view, radius)) / view.base_norm
         assert upper <= separable * (1 + 1e-6)
         uppers.append(upper)
-    assert all(b >= 0.95 * a for a, b in zip(uppers, uppers[1:], strict=False))
+    assert all(b >= 0.95 * a for a, b in pairwise(uppers))

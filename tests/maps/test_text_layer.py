@@ -78,3 +78,44 @@ def test_law_of_v_in_mixed_order() -> None:
     off = torch.corrcoef(table.T)[~torch.eye(table.shape[1], dtype=torch.bool)]
     p_values.append(2 * stats.norm.sf(float(off.abs().max()) * repeats**0.5) * len(off) / 2)
     assert min(p_values) * len(p_values) > 1e-3, p_values
+
+
+@pytest.mark.parametrize("far", [1e-2, 1e-4, 1e-5, 1e-6, 1e-8, 0.0])
+@pytest.mark.parametrize(("dtype", "within"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
+@pytest.mark.parametrize("apart", [False, True])
+def test_near_dependent_texts_agree(far: float, dtype: torch.dtype, within: float, apart: bool) -> None:
+    """Texts that are nearly the same, everywhere or but for one token, before and after tokens are opened: one V, to
+    within what certificates allow for."""
+    n, d = 4, 6
+    X = texts(1, n, d) + far * texts(5, n, d, seed=1)
+    if apart:
+        X[:, 2] = texts(5, 1, d, seed=2)[:, 0]
+    V = LazyTextLayer(200, n, d, (0, "test"), Budget(2**30), dtype, torch.device("cpu"))
+    early = V.texts(X[:3])
+    moved = V.block(2, d).mm(X[:, 2])
+    answers = torch.cat([early, V.texts(X[3:])])
+    parts = sum(V.block(i, d).mm(X[:, i]) for i in range(n))
+    dense = V.to_dense().double()
+    size = float(answers.norm(dim=1).max())
+    for other in (parts, X.flatten(1) @ dense.T):
+        assert float((other - answers).norm(dim=1).max()) < within * size
+    assert float((X[:, 2] @ dense[:, 2 * d : 3 * d].T - moved).norm(dim=1).max()) < within * size
+    assert torch.equal(V.texts(X), answers)
+
+
+@pytest.mark.slow
+def test_law_of_v_with_near_dependent_texts() -> None:
+    n, d, rows, repeats = 2, 2, 1, 4000
+    X = texts(1, n, d, seed=5) + 1e-4 * texts(3, n, d, seed=6)
+    entries = []
+    for seed in range(repeats):
+        V = layer(rows, n, d, seed)
+        V.texts(X[:2])
+        V.block(seed % n, d).mm(X[2, 0])
+        V.texts(X[2:])
+        entries.append(V.to_dense().flatten() * (n * d) ** 0.5)
+    table = torch.stack(entries)
+    p_values = [stats.kstest(table[:, k], "norm").pvalue for k in range(table.shape[1])]
+    off = torch.corrcoef(table.T)[~torch.eye(table.shape[1], dtype=torch.bool)]
+    p_values.append(2 * stats.norm.sf(float(off.abs().max()) * repeats**0.5) * len(off) / 2)
+    assert min(p_values) * len(p_values) > 1e-3, p_values

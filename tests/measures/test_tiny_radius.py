@@ -90,7 +90,18 @@ def test_a_map_without_a_derivative_says_so() -> None:
 
     X = ws.synthetic_tokens(3, 4, seed=0)
     assert ws.word_sensitivity(cubed, X, 0, radius=1e-5).lower > 0
-    with pytest.raises(ws.InputError, match="radius is too small"):
+    with pytest.raises(ws.InputError, match="radius is too small for a difference"):
         ws.word_sensitivity(cubed, X, 0, radius=1e-9)
     with pytest.raises(ws.InputError, match="at least 1e-300"):
         ws.word_sensitivity(cubed, X, 0, radius=1e-305)
+
+
+@pytest.mark.parametrize("name", ["raf", "rf", "transformer"])
+def test_several_tokens_in_tiny_balls(name: str) -> None:
+    X = ws.synthetic_tokens(6, 8, seed=0)
+    for radius in (1e-7, 1e-200):
+        phi = ws.named_map(name, 6, 8, seed=0)
+        r = ws.word_sensitivity(phi, X, radius=radius, tokens_at_once=2, random_draws=20, budget=60)
+        assert r.random is not None and r.random.mean <= r.lower * (1 + 1e-12)
+        assert r.upper is None or r.lower <= r.upper
+        assert 0.01 < r.lower / radius < 100

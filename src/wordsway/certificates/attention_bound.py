@@ -20,8 +20,9 @@ maxima of linear functions is convex, so its largest value is at an end c' = m +
 with c' and with the tangent of rho_c, plus lam h^2 (rho alpha_j)^2 from -lam t^2, and mu rho^2 (1 - c'^2 + h^2)
 from mu rho_c^2.
 
-Row i is a convex combination (or 0), so it moves no further than to one of its points. Better intervals and
-multipliers only tighten the bound; any of them is valid.
+Row i is a convex combination (or 0), so it moves no further than to one of its points; `own_row_bound` has a bound that
+shrinks with the radius, and `first_order_bound` one of all rows for small balls: the smaller ones are taken. Better
+intervals and multipliers only tighten the bound; any of them is valid.
 """
 
 import heapq
@@ -44,6 +45,7 @@ _FIRST_INTERVALS = 5
 _SPLITS = 8
 _OWN_SHARE = 0.05  # of the squared bound: where the token's own row has less, its hull is good enough
 _NEARLY = 1.25  # the first-order bound has not been improved on where it is this near to the derivative
+_SLACK = 64 * torch.finfo(torch.float64).eps
 _CELLS = 360_000  # over all rows; a row's line is cut into 120 to 720 of them
 _MU_FACTORS = 1 + 10.0 ** torch.linspace(-4, 3, 29, dtype=torch.float64)
 
@@ -255,12 +257,13 @@ def _psi(rows: _Rows, c: float, across: float, line: Tensor) -> Float[Tensor, "j
     shifted = (rows.logit + c * rows.radius * rows.pull)[:, None] + line
     weight, old = rows.score.share(rows.pooled[:, None], shifted), rows.old[:, None]
     gap = weight - old
-    moved = gap.abs()
+    slack = _SLACK * (1 + rows.logit.abs()[:, None])  # of a difference of weights: rounding, where they hardly differ
+    moved = gap.abs() + slack
     moved = torch.maximum(moved[:, :-1], moved[:, 1:])
     product = weight * gap  # a (a - p): convex in a with its minimum, -p^2 / 4, at p / 2
     least, most = (
-        torch.minimum(product[:, :-1], product[:, 1:]),
-        torch.maximum(product[:, :-1], product[:, 1:]),
+        torch.minimum(product[:, :-1], product[:, 1:]) - slack,
+        torch.maximum(product[:, :-1], product[:, 1:]) + slack,
     )
     kappa = c * rows.radius * rows.offset_along[:, None]
     dips = (weight[:, :-1] < old / 2) & (weight[:, 1:] > old / 2)
@@ -273,8 +276,8 @@ def _psi(rows: _Rows, c: float, across: float, line: Tensor) -> Float[Tensor, "j
 def _minimize(
     dual: Callable[[float, float], float], guess: tuple[float, float], step: float, unit: float
 ) -> tuple[float, tuple[float, float]]:
-    """A small dual value by pattern search over log(lam) and the shift, in units. Every value is a valid bound; the least is
-    kept."""
+    """A small dual value by pattern search over log(lam) and the shift, in units. Every value is a valid bound; the
+    least is kept."""
     best, (lam, shift) = dual(*guess), guess
     while step > 0.05:
         improved = False

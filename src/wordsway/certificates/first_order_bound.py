@@ -1,7 +1,7 @@
 """An upper bound for one moved token of attention within a small ball: the derivative, and what it may change by.
 
-Notation as in `attention_bound` and `own_row_bound`. By the mean value theorem a difference is a slope times a change of
-the logit, and a score bounds its slopes over the interval that a logit can be in (`slopes`, `share_slopes`).
+Notation as in `attention_bound` and `own_row_bound`. By the mean value theorem a difference is a slope times a change
+of the logit, and a score bounds its slopes over the interval that a logit can be in (`slopes`, `share_slopes`).
 
 **A row j that stays** changes by a Delta + (a - p)(x_i - r_j), a - p = g s_j with s_j = A_j . Delta and g in [g-, g+]
 around the slope g0 at s_j = 0. So it differs from J_j Delta = p Delta + g0 s_j (x_i - r_j) by at most
@@ -70,7 +70,7 @@ def _own_row(row: OwnRow, radius: float) -> tuple[Float[Tensor, "d d"], float] |
 
 
 def _totals(row: OwnRow, radius: float, slope: Tensor, gap: Tensor) -> tuple[float, float]:
-    """Bounds M- and M+ of the sum of all masses, from slopes; with exp, Jensen's inequality gives M' >= M exp(w_i q)."""
+    """Bound the sum M' of all masses from both sides, by slopes; with exp, Jensen's inequality gives M exp(w_i q)."""
     bend = radius**2 * row.bend
     change = radius * float((slope @ row.keys).norm()) + float(slope[row.place]) * bend
     change += float((gap * row.reach(radius)).sum())

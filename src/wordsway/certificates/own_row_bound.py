@@ -7,15 +7,18 @@ the weighted mean of the K_k is taken from each.
 
 **The change.** New masses m'_k add up to M'. As sum_k m_k (x_k - y) = 0, for every number gamma
     y' - y = (1 / M') sum_k (m'_k - gamma m_k) (x_k - y) + w'_i Delta.
-With e_k = m'_k - gamma m_k and any D_k > 0, Cauchy-Schwarz bounds the first part by |D^(1/2) (x - y)|_op |D^(-1/2) e| / M'.
+With e_k = m'_k - gamma m_k and any D_k > 0, Cauchy-Schwarz bounds the first part by |D^(1/2) (x - y)|_op |D^(-1/2) e|
+/ M'.
 
 **One budget.** |D^(-1/2) e| <= tau M' holds for all moves, if for some theta, lam > 0
     sum_k max_t [e_k^2 / (2 theta D_k) - tau e_k - lam D_k t^2] + lam B^2 + theta / 2 - tau gamma M <= 0,
-because |v| <= |v|^2 / (2 theta) + theta / 2, M' = gamma M + sum_k e_k and sum_k D_k t_k^2 <= B^2 = rho^2 |D^(1/2) K|_op^2.
+because |v| <= |v|^2 / (2 theta) + theta / 2, M' = gamma M + sum_k e_k and sum_k D_k t_k^2 <= B^2 = rho^2 |D^(1/2)
+K|_op^2.
 The maxima are over cells that cover all |t| <= |K_k| rho, where e_k lies between its values at the ends (`monotone`).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -36,7 +39,7 @@ _BUDGET_FACTORS = [0.0, *(10.0 ** torch.linspace(-3, 2, 21, dtype=torch.float64)
 
 @dataclass(frozen=True)
 class OwnRow:
-    """What bounds of the moved token's row need; vectors run over the tokens that it sees."""
+    """The geometry of the moved token's row; vectors run over the tokens that it sees."""
 
     score: PooledScore
     place: int  # of the moved token itself
@@ -165,7 +168,7 @@ class _Cells:
         return tau
 
 
-def _nonpositive(function, theta: float, lam: float) -> tuple[float, float] | None:  # noqa: ANN001
+def _nonpositive(function: Callable[[float, float], float], theta: float, lam: float) -> tuple[float, float] | None:
     """Find arguments that make a function of log(theta) and log(lam) at most 0, by pattern search; None: none found."""
     best, step = function(theta, lam), 1.0
     while best > 0 and step > 0.05:

@@ -18,7 +18,7 @@ from torch.autograd import forward_ad
 from wordsway.maps.ascents import Ascent, many_maxima
 from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import precise
-from wordsway.support.errors import InputError
+from wordsway.support.errors import InputError, one_line
 from wordsway.tokens import Tokens, check_tokens
 
 InnerProducts = Callable[[Tensor], Tensor]
@@ -95,9 +95,11 @@ class View(ABC):
                 warnings.simplefilter("ignore", DeprecationWarning)  # torch's own, about how it loads its formulas
                 change = self.change(forward_ad.make_dual(torch.zeros_like(delta), delta))
                 tangent = forward_ad.unpack_dual(change).tangent
-        except (NotImplementedError, RuntimeError) as error:
+        except (NotImplementedError, RuntimeError) as error:  # torch raises either where an operation has no such rule
+            reason = one_line(error).split(". ")[0][:120]
             raise InputError(
-                f"the radius is too small to see a change, and this map has no derivative ({error}); use a larger one",
+                f"radius is too small for a difference of features, and this map has no derivative ({reason}); use at "
+                f"least 1e-6 of a token's norm",
                 argument="radius",
             ) from error
         return torch.zeros_like(change) if tangent is None else tangent

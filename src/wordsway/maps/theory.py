@@ -14,10 +14,10 @@ logit, N(0, 1), by 1 + c scale, scale = rho / sqrt(d). The rest adds X W v / sqr
 scale' (h + X t), |t| <= 1, scale' = scale sqrt(1 - c^2), and one for X turns X t into h' + w with |w| <= sqrt(d). So
 L_j = sqrt((1 + c scale)^2 + 2 scale'^2) z + push_j, and the squares of all pushes add up to scale'^2 d at most.
 
-**Rows.** Weights favour values along the query: r_j is tilt^(1/2) q_j, with tilt = 1 for softmax and pi / 2 for ReLU, and
-noise of squared norm d kappa / n, kappa = E weight^2 / (E weight)^2: e for softmax, pi for ReLU. So unmoved rows have
-|phi(X)|^2 = d (kappa + n tilt / d). A captured row changes by a (x + Delta - r_j). Where L_j is large, q_j is longer
-than 1: |q_j|^2 = 1 + L_j^2 / |x + Delta|^2, which raises its logits for the other tokens as well.
+**Rows.** Weights favour values along the query: r_j is tilt^(1/2) q_j, with tilt = 1 for softmax and pi / 2 for ReLU,
+and noise of squared norm d kappa / n, kappa = E weight^2 / (E weight)^2: e for softmax, pi for ReLU. So unmoved rows
+have |phi(X)|^2 = d (kappa + n tilt / d). A captured row changes by a (x + Delta - r_j). Where L_j is large, q_j is
+longer than 1: |q_j|^2 = 1 + L_j^2 / |x + Delta|^2, which raises its logits for the other tokens as well.
 
 **The token's own row** is captured by itself: at no price with softmax, where its one logit can rise; with ReLU all
 others must be silenced, which takes sum_k max(0, l_k + s_k)^2 of the budget. Or, with ReLU, its query turns round,

@@ -10,6 +10,8 @@ from wordsway.search.ascent import maximize
 from wordsway.search.regions import Ball
 from wordsway.tokens import synthetic_tokens
 
+_ROUNDING = 1e-14  # relative to phi(X): a difference of features that is smaller may be rounding alone
+
 
 def largest_seen(view: View, radius: float, rng: torch.Generator) -> float:
     """Find the largest change of random deltas of several norms, along with deltas that a search would try."""
@@ -22,7 +24,7 @@ def largest_seen(view: View, radius: float, rng: torch.Generator) -> float:
         drawn = drawn[drawn.flatten(1).norm(dim=1) > 0]
     drawn = drawn / drawn.flatten(1).norm(dim=1)[:, None, None]
     values = [view.sq_norm(share * radius * drawn).max() for share in (0.3, 0.7, 1.0)]
-    return math.sqrt(float(torch.stack(values).max())) / view.base_norm
+    return max(0.0, math.sqrt(max(0.0, float(torch.stack(values).max()))) / view.base_norm - _ROUNDING)
 
 
 def largest_found(phi: FeatureMap, view: View, radius: float, evaluations: int = 400) -> float:
@@ -30,7 +32,7 @@ def largest_found(phi: FeatureMap, view: View, radius: float, evaluations: int =
     region = Ball(radius, len(view.tokens), view.X.shape[1])
     (found,) = maximize([view], phi.sq_norms([view]), region, 0, view.ascent().scaled(evaluations))
     best = region.project(found.delta.double())
-    return float(view.change(best).norm()) / view.base_norm
+    return max(0.0, float(view.change(best).norm()) / view.base_norm - _ROUNDING)
 
 
 class CertificateTests:

@@ -91,6 +91,32 @@ class ScoreTests:
             sigma = moves.norm(dim=-1).amax(0)[:, None]
             assert bool((reached <= score.most_shared(pooled, logits[:, :3], sigma)[:, 0] * (1 + 1e-12)).all())
 
+    def test_slopes_are_within_what_it_says(self) -> None:
+        """Over random intervals of logits: slopes of masses and of shares between points of an interval."""
+        score = self.make()
+        if not isinstance(score, PooledScore):
+            return
+        rng = torch.Generator().manual_seed(3)
+        a, b, middle = (8 * torch.randn(3, 5000, generator=rng, dtype=torch.float64)).unbind(0)
+        low, high = torch.minimum(a, b), torch.maximum(a, b)
+        middle = torch.minimum(torch.maximum(middle, low), high)
+        pooled = score.pool(torch.tensor([0.3, 1.0], dtype=torch.float64))
+        claims = (
+            (score.mass, score.slopes(low, high)),
+            (lambda logits: score.share(pooled, logits), score.share_slopes(pooled, low, high)),
+        )
+        for function, bounds in claims:
+            if bounds is None:
+                continue
+            for left, right in ((low, middle), (middle, high), (low, high)):
+                before, after = function(left), function(right)
+                assert before is not None and after is not None
+                slack = 1e-12 * (1 + after.abs())
+                assert bool((after - before <= bounds[1] * (right - left) + slack).all())
+                assert bool((after - before >= bounds[0] * (right - left) - slack).all())
+        if score.exponential:
+            torch.testing.assert_close(score.mass(middle), middle.exp())
+
     def test_silences_if_and_only_if_it_says_so(self) -> None:
         """A row of low logits, none of them so low that a weight underflows, is 0 only under a score that silences."""
         score = self.make()

@@ -3,7 +3,10 @@
 Index conventions: V = [V_0 ... V_{n-1}] with blocks V_i (rows, d); a text X gives V flat(X) = sum_i V_i x_i.
 """
 
+import hashlib
+import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -15,6 +18,11 @@ from wordsway.support.memory import require
 from wordsway.support.seeds import Key, normal
 
 _RANK_TOLERANCE = 1e-12  # eigenvalues of a Gram matrix of texts below this share of the largest count as 0: rounding
+# A text of which less than the first share is new is replaced by what is new of it, so that Gram matrices stay well
+# conditioned: rounding errors of a Gram matrix would count as variance, of which the root is drawn. Below the second
+# share it is known: rounding.
+_NEAR, _SAME = 1e-2, 1e-10
+_FEW = 64  # texts whose Gram matrix is cheap enough to compute anew, which is more precise than subtracting from it
 
 
 class TextLayer(ABC):
@@ -63,30 +71,30 @@ class LazyTextLayer(TextLayer):
     drawn for every text t seen so far, given all that is known (the parts of a text must add up to V flat(X_t): a
     bridge), and from then on V_i is a `Lazy` matrix of its own, independent of the others. What remains of each
     text is a sum over closed tokens, of which nothing else is ever revealed. So the state is: open blocks, and for
-    the closed remainder a plain Gaussian regression through the Gram matrix of the remaining texts. `Lazy` says
-    what determines the values.
+    the closed remainder a plain Gaussian regression through the Gram matrix of the remaining texts; where two of these
+    are nearly the same, their difference stands for one of them. `Lazy` says what determines the values.
     """
 
     def __init__(self, rows: int, n: int, d: int, key: Key, budget: Budget, dtype: torch.dtype, device: torch.device):
         self.rows, self.cols, self.n, self.d = rows, n * d, n, d
         self.variance = 1.0 / (n * d)
         self.key, self.budget, self.dtype, self.device = key, budget, dtype, device
-        self._texts = torch.empty(0, n, d, dtype=torch.float64)
+        self._asked: dict[bytes, int] = {}  # digests of the texts, in the order of their answers
         self._answers = torch.empty(0, rows, dtype=torch.float64)
-        self._remainder = self._answers  # of each text: the sum over closed tokens
-        self._gram = torch.empty(0, 0, dtype=torch.float64)  # of the texts, over closed tokens
+        self._texts = torch.empty(0, n * d, dtype=torch.float64)  # closed parts of texts, or combinations of them
+        self._remainder = self._answers  # V times these
+        self._gram = torch.empty(0, 0, dtype=torch.float64)  # of these
         self._open: dict[int, Lazy] = {}
 
     def texts(self, X: Float[Tensor, "b n d"]) -> Float[Tensor, "b rows"]:
         X = X.to("cpu", torch.float64)
-        where = [self._index(x) for x in X]
-        new = [k for k, index in enumerate(where) if index is None]
+        digests = [hashlib.blake2b((x + 0.0).numpy().tobytes()).digest() for x in X]  # + 0.0: -0 is 0
+        new = [k for k, digest in enumerate(digests) if digest not in self._asked]
         if new:
-            start = len(self._texts)
+            start = len(self._answers)
             self._add(X[new])
-            for offset, k in enumerate(new):
-                where[k] = start + offset
-        return self._answers[torch.tensor([index for index in where if index is not None])]
+            self._asked |= {digests[k]: start + offset for offset, k in reversed(list(enumerate(new)))}
+        return self._answers[torch.tensor([self._asked[digest] for digest in digests])]
 
     def block(self, token: int, d: int) -> Gaussian:
         assert d == self.d, "the map checks the text's shape"
@@ -96,10 +104,6 @@ class LazyTextLayer(TextLayer):
 
     def to_dense(self) -> Float[Tensor, "rows nd"]:
         return torch.cat([self.block(token, self.d).to_dense() for token in range(self.n)], dim=1)
-
-    def _index(self, x: Tensor) -> int | None:
-        same = (self._texts == x).all(2).all(1).nonzero()
-        return int(same[0]) if len(same) else None
 
     def _closed(self, X: Tensor) -> Tensor:
         X = X.clone()
@@ -111,16 +115,17 @@ class LazyTextLayer(TextLayer):
         opened = torch.zeros(len(X), self.rows, dtype=torch.float64)
         for token, block in self._open.items():
             opened += block.mm(X[:, token].to(self.device, self.dtype)).cpu()
-        old, new = self._closed(self._texts), self._closed(X)
-        cross = new @ old.T
+        start, closed = len(self._answers), self._closed(X)
+        separated = _separate(self._texts, closed, _bordered(self._gram, closed @ self._texts.T, closed @ closed.T))
+        new = separated.texts
+        cross = new @ self._texts.T
         weights = cross @ _pinv(self._gram)
         covariance = new @ new.T - weights @ cross.T
-        drawn = self._draw("text", len(self._texts), covariance, new.square().sum(1))
-        remainder = weights @ self._remainder + drawn
-        self._gram = torch.cat([torch.cat([self._gram, cross.T], 1), torch.cat([cross, new @ new.T], 1)])
-        self._texts = torch.cat([self._texts, X])
-        self._remainder = torch.cat([self._remainder, remainder])
-        self._answers = torch.cat([self._answers, remainder + opened])
+        drawn = self._draw("text", start, covariance, new.square().sum(1))
+        self._gram = _bordered(self._gram, cross, new @ new.T)
+        self._texts = torch.cat([self._texts, new])
+        self._remainder = torch.cat([self._remainder, weights @ self._remainder + drawn])
+        self._answers = torch.cat([self._answers, separated.mix @ self._remainder + opened])
 
     def _open_block(self, token: int) -> None:
         block = Lazy(
@@ -132,19 +137,22 @@ class LazyTextLayer(TextLayer):
             self.dtype,
             self.device,
         )
-        rows = self._texts[:, token]
+        rows = self._texts[:, token * self.d : (token + 1) * self.d]
         gram = rows @ rows.T
         weights = gram @ _pinv(self._gram)
         drawn = self._draw("bridge", token, gram - weights @ gram, gram.diagonal())
         answers = weights @ self._remainder + drawn
-        values, vectors = torch.linalg.eigh(gram)
-        keep = values > _RANK_TOLERANCE * values.amax() if len(values) else values > 0
-        mix = vectors[:, keep] / values[keep].sqrt()
-        if keep.any():
-            block.condition(mix.T @ rows, mix.T @ answers)
-        self._remainder = self._remainder - answers
-        self._gram = self._gram - gram
+        if len(rows):
+            left, sizes, directions = torch.linalg.svd(rows, full_matrices=False)
+            keep = sizes > math.sqrt(_RANK_TOLERANCE) * sizes.amax()
+            if keep.any():
+                block.condition(directions[keep], (left[:, keep] / sizes[keep]).T @ answers)
         self._open[token] = block
+        closed, remainder = self._closed(self._texts.unflatten(1, (self.n, self.d))), self._remainder - answers
+        separated = _separate(closed[:0], closed, closed @ closed.T if len(closed) <= _FEW else self._gram - gram)
+        self._texts, self._remainder = separated.texts, separated.values(remainder)
+        changed = len(separated.plain) < len(closed)
+        self._gram = self._texts @ self._texts.T if changed or len(closed) <= _FEW else self._gram - gram
 
     def _draw(
         self, what: str, index: int, covariance: Float[Tensor, "b b"], prior: Float[Tensor, " b"]
@@ -166,6 +174,75 @@ def sample_dense(rows: int, n: int, d: int, key: Key, dtype: torch.dtype, device
         "use lazy=True, which reveals weights only where they are asked for",
     )
     return DenseTextLayer(normal((rows, n * d), *key, "first").to(device, dtype).mul_((n * d) ** -0.5))
+
+
+@dataclass(frozen=True)
+class _Separated:
+    """New texts, of which those that are near to combinations of others are replaced by what is new of them, at their
+    own size. `mix` makes the new texts of the old ones and of these."""
+
+    texts: Float[Tensor, "c p"]
+    mix: Float[Tensor, "b both"]
+    plain: list[int]  # new texts that stay as they are; they come first
+    replaced: list[int]  # new texts of which only a part is new
+
+    def values(self, values: Float[Tensor, "b rows"]) -> Float[Tensor, "c rows"]:
+        """Values of a linear function at `texts`, given those at the new texts, where there are no old ones."""
+        found = values[self.plain]
+        for row in self.replaced:
+            known, share = self.mix[row, : len(found)], self.mix[row, len(found)]
+            found = torch.cat([found, ((values[row] - known @ found) / share)[None]])
+        return found
+
+
+def _separate(old: Float[Tensor, "a p"], new: Float[Tensor, "b p"], gram: Float[Tensor, "both both"]) -> _Separated:
+    """Separate new texts from old ones and from each other; `gram` is of both, the old ones first."""
+    a, near = len(old), _near(gram, len(old))
+    plain = [k for k in range(len(new)) if a + k not in near]
+    base = torch.cat([old, new[plain]])
+    mix = torch.zeros(len(new), a + len(new), dtype=new.dtype)
+    mix[plain, a + torch.arange(len(plain))] = 1.0
+    if not near:
+        return _Separated(new, mix, plain, [])
+    flagged = [k - a for k in near]
+    rest, sizes, inverse = new[flagged], new[flagged].norm(dim=1), _pinv(base @ base.T)
+    for _ in range(3):  # one pass leaves rounding errors of the size of the texts
+        part = rest @ base.T @ inverse
+        mix[flagged, : len(base)] += part
+        rest = rest - part @ base
+    units, replaced = rest[:0], []
+    for k, row, size in zip(flagged, rest, sizes, strict=True):
+        along = units @ row
+        left = row - along @ units
+        again = units @ left
+        left, along = left - again @ units, along + again
+        mix[k, len(base) : len(base) + len(units)] = along / sizes[[flagged.index(j) for j in replaced]]
+        if float(left.norm()) > _SAME * float(size):
+            mix[k, len(base) + len(units)] = left.norm() / size
+            units, replaced = torch.cat([units, (left / left.norm())[None]]), [*replaced, k]
+    kept = units * sizes[[flagged.index(j) for j in replaced]][:, None]
+    return _Separated(torch.cat([new[plain], kept]), mix[:, : len(base) + len(units)], plain, replaced)
+
+
+def _near(gram: Float[Tensor, "both both"], old: int) -> list[int]:
+    """Texts from place `old` on of which less than a share _NEAR is not a combination of those before them."""
+    size = gram.diagonal().clamp(min=0).sqrt()
+    left = gram / (size * size[:, None]).clamp(min=1e-300)
+    factor, info = torch.linalg.cholesky_ex(left)
+    if not int(info) and bool((factor.diagonal()[old:] > _NEAR).all()):
+        return []
+    near = []
+    for k in range(len(left)):  # Cholesky, step by step, without the rows that are near to others
+        if k >= old and not float(left[k, k]) > _NEAR**2:
+            near.append(k)
+        elif float(left[k, k]) > 0:
+            left = left - left[:, k, None] * left[k] / left[k, k]
+    return near
+
+
+def _bordered(gram: Tensor, cross: Float[Tensor, "b a"], corner: Float[Tensor, "b b"]) -> Tensor:
+    """A Gram matrix with b more rows."""
+    return torch.cat([torch.cat([gram, cross.T], 1), torch.cat([cross, corner], 1)])
 
 
 def _pinv(gram: Tensor) -> Tensor:
