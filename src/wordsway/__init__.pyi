@@ -30,6 +30,8 @@ from .measures.best_words import substitutions as substitutions
 from .measures.compare_word import Substitution as Substitution
 from .measures.compare_word import substitution as substitution
 from .measures.explain import explain as explain
+from .measures.flip_radii import FlipRadii as FlipRadii
+from .measures.flip_radius import flip_radius as flip_radius
 from .measures.layer_profile import LayerProfile as LayerProfile
 from .measures.layer_profile import layer_profile as layer_profile
 from .measures.prompts import PromptChange as PromptChange
