@@ -58,6 +58,8 @@ CERTIFICATES = {
     f"{_VIEWS}.attention_view:AttentionView": f"{_BOUNDS}.attention_bound:certify_attention",
     f"{_VIEWS}.heads:HeadsView": f"{_BOUNDS}.heads_bound:certify_heads",
     "wordsway.maps.features.random_features:FeatureView": f"{_BOUNDS}.features_bound:certify_features",
+    "wordsway.maps.transformer.transformer_view:TransformerView": f"{_BOUNDS}.transformer_bound:certify_transformer",
+    "wordsway.models.moving.map:PretrainedView": "wordsway.models.moving.norm_bound:certify_pretrained",
 }
 # Classes of outputs of a model; K is the number of a hidden state.
 OUTPUTS = Registry(

@@ -26,7 +26,6 @@ class TransformerView(View):
     """One text through all layers, as far as it can change."""
 
     costly = True
-    no_certificate = "no certificate is known for a deep model"
 
     def __init__(
         self,
@@ -51,7 +50,9 @@ class TransformerView(View):
                 self._past.append((k[..., : self.first, :], v[..., : self.first, :]))
                 x = phi.leave(block, x, phi.attend(q, k, v))
             self._base = self._run(torch.zeros(1, len(self.tokens), X.shape[1], dtype=dtype, device=device))[0]
-        self.base_norm = float(phi(X).double().norm()) if dtype != torch.float64 else float(x.double().norm())
+        # phi(X) in float64 on the CPU, (n, d): what changes are relative to, and what upper bounds start from
+        self.base_rows = (phi(X) if dtype != torch.float64 else x).to("cpu", torch.float64)
+        self.base_norm = float(self.base_rows.norm())
 
     def _prepare(self, x: Float[Tensor, "n d"]) -> None:
         """Of the first block, all that does not depend on a move."""

@@ -18,6 +18,7 @@ from wordsway.maps.ascents import DEEP, Ascent
 from wordsway.maps.base import TRAINED_SPREAD, FeatureMap, InnerProducts, Prepared, View
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.batches import Batches, bytes_of_a_text, joined
+from wordsway.models.moving.endings import Ending, find_ending
 from wordsway.models.moving.outputs.base import Output, find_output, find_prefix
 from wordsway.models.running.encoder import check_text, warn_of
 from wordsway.models.running.model import At, Transformer, find_at
@@ -172,6 +173,7 @@ class PretrainedText(Prepared):
         with torch.no_grad():
             self.base = self.output.features(self.model, self.rows[None], self.at)[0]
         self.base_norm = float(self.base.cpu().double().norm())
+        self.bounds: dict[int, float] = {}  # on the change, by how many first rows no move changes
 
     @cached_property
     def half_base(self) -> Tensor | None:
@@ -180,6 +182,11 @@ class PretrainedText(Prepared):
             return None
         with torch.no_grad(), self.model.half:
             return self.output.features(self.model, self.rows[None], self.at)[0]
+
+    @cached_property
+    def ending(self) -> Ending | str:
+        """How the output ends in rows of a norm, which bounds it; or why it does not. Only upper bounds need it."""
+        return find_ending(self.model, self.output, self.rows, self.at)
 
     def make_view(self, tokens: tuple[int, ...], dtype: torch.dtype) -> "PretrainedView":
         """Make a view that computes as the model does; asked for in float32, gradients and the values beside them may
@@ -192,10 +199,9 @@ class PretrainedView(View):
 
     costly = True
     shares_places = True
-    no_certificate = "no certificate is known for a deep model"
 
     def __init__(self, text: PretrainedText, tokens: tuple[int, ...], fast: bool = False) -> None:
-        self.model, self.output = text.model, text.output
+        self.text, self.model, self.output = text, text.model, text.output
         self.at: At = text.at
         self.X, self.rows, self.tokens = text.X, text.rows, tokens
         self.dtype, self.device = self.model.dtype, self.model.device

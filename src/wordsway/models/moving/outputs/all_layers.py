@@ -11,6 +11,7 @@ class AllLayers(Output):
     """Hidden states 1 to the last, one after the other, each with a row for each token."""
 
     has_rows = True
+    reads = "states"
 
     def features(self, model: Transformer, rows: Tensor, at: At = "embeddings", prefix: Prefix | None = None) -> Tensor:
         states = model.states(rows, at, prefix)[1:]

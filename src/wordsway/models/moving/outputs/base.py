@@ -7,7 +7,7 @@ axis. In training, shorter texts of a batch are padded; elsewhere all texts of a
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float
@@ -18,6 +18,7 @@ from wordsway.models.running.model import At, Prefix, Transformer
 from wordsway.support.errors import InputError
 from wordsway.support.names import OUTPUTS
 
+Reading = Literal["rows", "states", "mean", "first", "last", "sizes", "logits"]
 _SAME = 1e-4  # relative, for rounding: by how much a run that reuses a prefix may differ from a whole one
 
 
@@ -31,6 +32,8 @@ class Output(ABC):
     has_rows: ClassVar[bool] = False  # a row for each token: two texts are comparable only if they are equally long
     is_logits: ClassVar[bool] = False  # of classes, or of the next token
     spread: ClassVar[float] = TRAINED_SPREAD  # by how much a search's answer for one word varies
+    # How it is made of rows that a norm may give, for its upper bound (checked by runs); None: not said, so no bound.
+    reads: ClassVar[Reading | None] = None
     trains: ClassVar[bool] = False  # `of_batch` is there, so that a loss can have a term of it
 
     def check(self, model: Transformer) -> None:  # noqa: B027

@@ -9,6 +9,7 @@ class Norm(StateOutput):
     """The norm of each row of the last hidden state: how large tokens are, not where they point."""
 
     has_rows = True
+    reads = "sizes"
 
     def of_state(self, state: Tensor, is_text: Tensor | None) -> Tensor:
         return state.norm(dim=-1)

@@ -9,12 +9,16 @@ from wordsway.models.moving.outputs.base import StateOutput
 class Mean(StateOutput):
     """The mean of all rows of the last state."""
 
+    reads = "mean"
+
     def of_state(self, state: Tensor, is_text: Tensor | None) -> Tensor:
         return state.mean(1) if is_text is None else state.sum(1) / is_text.sum(1, keepdim=True).to(state)
 
 
 class First(StateOutput):
     """The first token's row."""
+
+    reads = "first"
 
     def of_state(self, state: Tensor, is_text: Tensor | None) -> Tensor:
         if is_text is None:
@@ -24,6 +28,8 @@ class First(StateOutput):
 
 class Final(StateOutput):
     """The last token's row."""
+
+    reads = "last"
 
     def of_state(self, state: Tensor, is_text: Tensor | None) -> Tensor:
         if is_text is None:

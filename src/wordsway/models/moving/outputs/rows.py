@@ -9,6 +9,7 @@ class Rows(StateOutput):
     """All rows of a hidden state, one after the other."""
 
     has_rows = True
+    reads = "rows"
 
     def of_state(self, state: Tensor, is_text: Tensor | None) -> Tensor:
         return state.flatten(1)
