@@ -37,7 +37,7 @@ def flip_tables(result: "FlipRadii") -> None:
 
 def _table(words: "tuple[WordFlip, ...]") -> Table:
     table = Table(box=None, padding=(0, 1))
-    for name in ("word", "", "flips at", "absolute", "to", "certified", "nearest real word", "at"):
+    for name in ("word", "", "flips at", "absolute", "to", "certified", "real word", "at"):
         table.add_column(name, justify="right" if name in ("flips at", "absolute", "certified", "at") else "left")
     for word in words:
         real = Text("-") if word.real is None else _name(word.real.text)
@@ -68,8 +68,8 @@ def _notes(console: Console, result: "FlipRadii") -> None:
     tried = [word.tried for word in result.words if word.tried]
     if tried:
         console.print(
-            f"nearest real word: of those tried, from the nearest on, at most {max(tried):,} for a word; - where none "
-            "of them changes the prediction, or none could be tried.",
+            f"real word: the nearest that changes it; up to {max(tried):,} were tried in a word's place, the nearest "
+            "first (-: none of them does, or none could be tried).",
             soft_wrap=True,
         )
     pieces = [word for word in result.words if len(word.tokens) > 1]

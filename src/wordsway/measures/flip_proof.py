@@ -1,14 +1,24 @@
-"""Radii within which no move of a token can change a prediction."""
+"""Radii within which no move of a token can change a prediction.
 
+A map with a certificate: class c overtakes the predicted class p only if (theta_c - theta_p).change reaches the lead
+of p over c, so not while |theta_c - theta_p| upper(r) |phi(X)| is below it; the largest such r is found by bisection.
+A pre-trained model that ends in a norm: what the difference of two scores can reach over moves of any size is known, so
+either no move at all can change the prediction, or nothing is proven.
+"""
+
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from wordsway.certificates.certify import certify
 from wordsway.measures.margins import Margins
 from wordsway.models.moving.map import PretrainedView
+from wordsway.models.moving.norm_bound import projected_ranges
 
 _ROUNDING = 1e-9  # relative: scores and norms are float64 sums
 _CLOSE = 1.005  # ratio of the bracket at which the bisection ends
-_DOUBLINGS = 40  # of a radius that is certified, at most: its bound need not be reported further
+_DOUBLINGS = 40  # of the allowed radius upwards, or halvings downwards, at most
+_CHUNK = 64  # classes whose ranges are computed at once: a vocabulary has very many
 
 
 @dataclass(frozen=True)
@@ -26,48 +36,53 @@ def prove(margins: Margins, token: int, limit: float) -> Proof:
     view = margins.view(token)
     if isinstance(view, PretrainedView):
         return margin_proof(margins, view)
-    differences = margins.readout.differences(margins.predicted)
-    scores = margins.scores
-    others = [k for k in range(len(scores)) if k != margins.predicted]
-    gaps = (scores[margins.predicted] - scores[others]).clamp(min=0.0)
-    sizes = differences.norm(dim=1)
-    # Class c can overtake only if |differences_c| |change| reaches its gap.
-    allowed = float((gaps / sizes.clamp(min=1e-300)).min()) * (1 - _ROUNDING)
+    first = certify(view, limit)
+    if first.upper is None:
+        return Proof(0.0, 0.0, first.reason)
+    others, scores = margins.rivals, margins.scores
+    sizes = margins.readout.differences(margins.predicted, others).norm(dim=1)
+    gaps = scores[margins.predicted] - scores[others]
+    allowed = float((gaps / sizes.clamp(min=1e-300)).min()) * (1 - _ROUNDING) / view.base_norm
     failure = 0.0
 
-    def holds(radius: float) -> bool | None:
+    def holds(radius: float) -> bool:
         nonlocal failure
         bound = certify(view, radius)
-        if bound.upper is None:
-            return None
         failure += bound.failure
-        return bound.upper * view.base_norm * (1 + _ROUNDING) < allowed
+        return bound.upper is not None and bound.upper < allowed
 
-    first = holds(limit)
-    if first is None:
-        return Proof(0.0, 0.0, certify(view, limit).reason)
-    low, high = (limit, limit) if first else (0.0, limit)
-    if first:
-        for _ in range(_DOUBLINGS):
-            high *= 2
-            if not holds(high):
-                break
-            low = high
+    radius = largest(holds, limit)
+    if radius == 0:
+        return Proof(0.0, 0.0, "the map's certificate does not shrink far enough with the radius")
+    return Proof(radius, min(1.0, failure))
+
+
+def largest(holds: Callable[[float], bool], start: float) -> float:
+    """Find about the largest radius at which something holds that, once it fails, fails for all larger ones; 0 where it
+    does not hold at any that was tried. The answer is a radius at which it was seen to hold."""
+    factor = 2.0 if holds(start) else 0.5
+    low = high = start
+    for _ in range(_DOUBLINGS):
+        low, high = (high, high * 2) if factor > 1 else (low / 2, low)
+        if holds(high if factor > 1 else low) != (factor > 1):
+            break
     else:
-        low = limit
-        for _ in range(_DOUBLINGS):
-            low /= 2
-            if holds(low):
-                break
-            high = low
-        else:
-            return Proof(0.0, 0.0, "no radius is small enough for the certificate of this map")
+        return high if factor > 1 else 0.0
     while high > low * _CLOSE:
-        middle = (low * high) ** 0.5
+        middle = math.sqrt(low * high)
         low, high = (middle, high) if holds(middle) else (low, middle)
-    return Proof(low, min(1.0, failure))
+    return low
 
 
 def margin_proof(margins: Margins, view: PretrainedView) -> Proof:
-    """Prove, for a pre-trained model, that no move of any size changes the prediction."""
-    return Proof(0.0, 0.0, view.no_certificate)
+    """Prove, for a pre-trained model, that no move of any size changes the prediction. The likeliest rivals come first:
+    one that can overtake ends it."""
+    bias, predicted, others = margins.readout.bias, margins.predicted, margins.rivals
+    for start in range(0, len(others), _CHUNK):
+        some = others[start : start + _CHUNK]
+        found = projected_ranges(view, margins.readout.differences(predicted, some))
+        if isinstance(found, str):
+            return Proof(0.0, 0.0, found)
+        if float((found[1] + bias[some] - bias[predicted]).max()) >= 0:
+            return Proof(0.0, 0.0, "the bound on moves of any size allows another prediction")
+    return Proof(math.inf)

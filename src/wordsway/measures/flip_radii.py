@@ -12,7 +12,7 @@ from torch import Tensor
 from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
-from wordsway.support.plotting import BLUE, GREEN, new_axes, plain
+from wordsway.support.plotting import BLUE, GREEN, GREY, ORANGE, new_axes, plain
 
 FORMAT = "wordsway.flip-radius/1"
 _INFINITE = "infinite"  # how JSON, which has no infinity, says it
@@ -164,42 +164,33 @@ class FlipRadii:
     def plot(self, ax: Any = None) -> Any:
         """Draw a line a word: the radius found, the certified one, and the nearest real word. Returns the axes."""
         shown = self.words[:_MOST_BARS]
-        ax = ax or new_axes(7.4, 1.5 + 0.3 * len(shown))
-        found = [word.radius for word in shown]
-        reals = [None if word.real is None else word.real.radius for word in shown]
-        furthest = max([self.limit, *(value for value in reals if value is not None)])
-        for k, (word, radius, real) in enumerate(zip(shown, found, reals, strict=True)):
+        ax = ax or new_axes(7.4, 1.9 + 0.3 * len(shown))
+        reals = [word.real.radius for word in shown if word.real is not None]
+        furthest = max([self.limit, *reals])
+        beside: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 8}
+        for k, word in enumerate(shown):
             if word.certified > 0:
-                proven = min(word.certified, 1.03 * furthest)
-                ax.barh(k, proven, color=GREEN, height=0.66, alpha=0.35, label="proven: no move flips it")
-            if radius is not None:
-                ax.plot([0, radius], [k, k], color=BLUE, linewidth=1.2)
-                ax.plot([radius], [k], "o", color=BLUE, markersize=7, label="smallest move found that flips it")
-                ax.annotate(
-                    f"{radius:.3f}", (radius, k), xytext=(8, 0), va="center", textcoords="offset points", fontsize=8
-                )
+                proven = min(word.certified, 1.18 * furthest)
+                ax.barh(k, proven, color=GREEN, height=0.66, alpha=0.35, label="proven: no move up to here flips it")
+            if word.radius is None:
+                ax.annotate("no flip found", (0, k), xytext=(4, 0), **beside)
             else:
-                ax.annotate("no flip found", (0, k), xytext=(4, 0), va="center", textcoords="offset points", fontsize=8)
-            if real is not None and word.real is not None:
-                ax.plot([real], [k], "D", color="#D55E00", markersize=5, label="nearest real word that flips it")
-                ax.annotate(
-                    plain(word.real.text), (real, k), xytext=(8, 0), va="center", textcoords="offset points", fontsize=8
-                )
+                ax.plot([0, word.radius], [k, k], color=BLUE, linewidth=1.2)
+                ax.plot([word.radius], [k], "o", color=BLUE, markersize=7, label="smallest move found that flips it")
+                ax.annotate(f"{word.radius:.3f}", (word.radius, k), xytext=(8, 0), **beside)
+            if word.real is not None:
+                at = word.real.radius
+                ax.plot([at], [k], "D", color=ORANGE, markersize=5, label="nearest real word that flips it")
+                ax.annotate(plain(word.real.text), (at, k), xytext=(8, 0), **beside)
+        ax.axvline(self.limit, color=GREY, linewidth=0.8, linestyle=":", label="largest move allowed")
         ax.set_yticks(range(len(shown)), [plain(word.text) for word in shown])
         ax.set_ylim(len(shown) - 0.4, -0.6)
         ax.set_xlim(0, 1.18 * furthest)
-        ax.axvline(self.limit, color="#777777", linewidth=0.8, linestyle=":")
         ax.set_xlabel("length of the move, in units of the word's own norm")
-        ax.set_title(plain(f"How far a word must move before \u201c{self.prediction}\u201d changes"), loc="left", fontsize=10, fontweight="bold")  # fmt: skip
+        title = f"How far a word must move before \u201c{self.prediction}\u201d changes"
+        ax.set_title(plain(title), loc="left", fontsize=10, fontweight="bold")
         ax.spines[["top", "right"]].set_visible(False)
         handles, labels = ax.get_legend_handles_labels()
         once = dict(zip(labels, handles, strict=True))
-        ax.legend(
-            once.values(),
-            once.keys(),
-            frameon=False,
-            fontsize=8.5,
-            loc="upper left",
-            bbox_to_anchor=(0, -0.55 / len(shown) ** 0.5 - 0.02),
-        )
+        ax.figure.legend(once.values(), once.keys(), frameon=False, fontsize=8.5, loc="outside lower left", ncols=2)
         return ax

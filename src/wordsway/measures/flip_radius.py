@@ -85,9 +85,9 @@ def flip_radius(
         found = find_flips(margins, tokens, limit, budget, seed, lambda share: told(int(100 * share)))
         entries, deltas = [], {}
         for number, k in enumerate(chosen):
-            nearest = (
-                nearest_real(margins, encoded, k, most) if encoded is not None else RealSearch(None, 0, "no words")
-            )
+            nearest = RealSearch(None, 0, "rows have no words")
+            if encoded is not None:
+                nearest = nearest_real(margins, encoded, k, most)
             flips = {token: checked_flip(margins, token, found[token], limit) for token in words[k][2]}
             entry, delta = _entry(margins, k, words[k], flips, found, nearest, limit)
             entries.append(entry)

@@ -29,10 +29,14 @@ class Readout:
         features = features.to("cpu", torch.float64)
         return (features if self.matrix is None else self.matrix @ features) + self.bias
 
-    def differences(self, predicted: int) -> Float[Tensor, "others features"]:
-        """The directions of features along which each other class gains on the predicted one."""
-        matrix = torch.eye(len(self.bias), dtype=torch.float64) if self.matrix is None else self.matrix
-        return torch.cat([matrix[:predicted], matrix[predicted + 1 :]]) - matrix[predicted]
+    def differences(self, predicted: int, others: Sequence[int]) -> Float[Tensor, "others features"]:
+        """The directions of features along which other classes gain on the predicted one."""
+        if self.matrix is not None:
+            return self.matrix[list(others)] - self.matrix[predicted]
+        rows = torch.zeros(len(others), len(self.bias), dtype=torch.float64)
+        rows[torch.arange(len(others)), list(others)] = 1.0
+        rows[:, predicted] = -1.0
+        return rows
 
 
 class Margins:
@@ -59,6 +63,11 @@ class Margins:
     def gap(self) -> float:
         """By how much the predicted class leads."""
         return -float(self._margin(self.scores))
+
+    @property
+    def rivals(self) -> list[int]:
+        """The other classes, the highest score first."""
+        return [k for k in self.scores.argsort(descending=True).tolist() if k != self.predicted]
 
     def view(self, token: int) -> View:
         """Make the view of a token that computes in full precision."""

@@ -18,7 +18,7 @@ def of_flips(values: Mapping[str, Any]) -> Report:
     if result.flipped:
         first = result.flipped[0]
         lead.append(
-            f"The smallest move that was found to change it is one of \u201c{first.text}\u201d (word {first.word + 1}): "
+            f"The smallest move that was found to change it is of \u201c{first.text}\u201d (word {first.word + 1}): "
             f"{first.radius:.3g} times the norm of that word changes it to \u201c{first.to}\u201d."
         )
     missing = len(result.words) - len(result.flipped)

@@ -6,8 +6,8 @@ has changed; the boundary is where it is zero.
 
 Seen from the text as it is, the boundary is a function of the direction: r(u) is how far one has to go. A run at r u
 gives the margin M and its gradient G, and with the slope s = G.u two things: a Newton step to the boundary,
-r(u) = r - M / s, and the gradient of log r(u) on the sphere, -(G - s u) / s, because G.(u dr + r du) = 0 on the boundary.
-So the nearest point is the minimum of a function on the sphere whose value and gradient cost one run each time.
+r(u) = r - M / s, and the gradient of log r(u) on the sphere, -(G - s u) / s, because G.(u dr + r du) = 0 on the
+boundary. So the nearest point is the minimum of a function on the sphere, and one run gives its value and gradient.
 """
 
 import math
@@ -29,8 +29,8 @@ _BELIEVED = 0.25  # of r: a Newton step to the boundary that is longer says noth
 _WIDEST = 1.5  # factor by which a glide changes r in one step
 _MOMENTUM = 0.8
 _IDLE, _GAIN = 8, 3e-5  # a descent ends when so many steps have shortened no track by more than this share
-_CUTS = 14  # halvings of an interval of 2% around the boundary: 1e-6 of the radius is left
-_AROUND = 0.01
+_AROUND = 0.01  # of a length: within this, the boundary is looked for along a direction
+TOUCHES = 13  # halvings of that interval: 1e-6 of the length is left
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +48,10 @@ class Edge:
     def best(self, count: int = 1) -> "Edge":
         """Keep the shortest tracks of each token."""
         return self.take(self.r.argsort(1)[:, :count])
+
+    def split(self) -> "list[Edge]":
+        """The tracks of each token."""
+        return [Edge(u[None], r[None]) for u, r in zip(self.u, self.r, strict=True)]
 
     def joined(self, other: "Edge") -> "Edge":
         return Edge(torch.cat([self.u, other.u], 1), torch.cat([self.r, other.r], 1))
@@ -70,9 +74,8 @@ def glide(
         shorter = (m > 0) & (r < best)
         best, at = torch.where(shorter, r, best), torch.where(shorter[..., None], u, at)
         slope = _dot(gradient, u)
-        ahead = torch.where(
-            slope[..., 0] > 0, r - m / slope[..., 0].clamp(min=1e-30), torch.where(m > 0, 0.0, math.inf)
-        )
+        newton = r - m / slope[..., 0].clamp(min=1e-30)
+        ahead = torch.where(slope[..., 0] > 0, newton, torch.where(m > 0, 0.0, math.inf))
         r = ahead.clamp(min=r / _WIDEST, max=r * _WIDEST).minimum(most).minimum(best)
         mean = _MOMENTUM * (mean - _dot(mean, u) * u) + _unit(gradient - slope * u)
         angle = angles[0] * (angles[1] / angles[0]) ** (step / max(1, steps - 1))
@@ -93,9 +96,7 @@ def descend(margin: Margin, u: Float[Tensor, "g b d"], r: Float[Tensor, "g b"], 
         step = step * (share * (_LONGEST / _length(step)).clamp(max=1.0))
         ahead = _unit(u + step)
         known = torch.where(length.isfinite(), length, r)
-        trial = known * (1 - 0.5 * _dot(step, gradient)[..., 0]).clamp(
-            0.8, 1.0
-        )  # of a quadratic, half the slope is left
+        trial = known * (1 - 0.5 * _dot(step, gradient)[..., 0]).clamp(0.8, 1.0)  # as of a quadratic
         m, promised, new = _measured(margin, ahead, trial)
         shorter = (m > 0) & (trial < flipped.r)
         flipped = Edge(torch.where(shorter[..., None], ahead, flipped.u), torch.where(shorter, trial, flipped.r))
@@ -115,17 +116,16 @@ def descend(margin: Margin, u: Float[Tensor, "g b d"], r: Float[Tensor, "g b"], 
     return flipped, Edge(u, length), taken
 
 
-def touch(values: Values, edge: Edge, below: Float[Tensor, "g b"], most: Float[Tensor, "g 1"]) -> Edge:
-    """Go to the boundary along fixed directions: halve the interval between a length that should be too short and one
-    that changes the prediction (or, where none is known, a little more than the first)."""
-    low, high = below * (1 - _AROUND), torch.where(edge.r.isfinite(), edge.r, below * (1 + _AROUND)).minimum(most)
-    flips = values(edge.u * high[..., None]) > 0
-    low, high = low.minimum(high), torch.where(flips, high, math.inf)
-    for _ in range(_CUTS):
-        middle = torch.where(flips, 0.5 * (low + high), low)
+def touch(values: Values, edge: Edge, most: Float[Tensor, "g 1"]) -> Edge:
+    """Go back towards the boundary along fixed directions: halve the interval below each length that changes the
+    prediction."""
+    high = torch.where(edge.r.isfinite(), edge.r, most)
+    low = (1 - _AROUND) * high
+    for _ in range(TOUCHES):
+        middle = 0.5 * (low + high)
         positive = values(edge.u * middle[..., None]) > 0
-        low, high = torch.where(positive, low, middle), torch.where(positive & flips, middle, high)
-    return Edge(edge.u, high)
+        low, high = torch.where(positive, low, middle), torch.where(positive, middle, high)
+    return Edge(edge.u, torch.where(edge.r.isfinite(), high, math.inf))
 
 
 def _measured(margin: Margin, u: Tensor, r: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.search.boundary import Edge, descend, glide, pick, touch
+from wordsway.search.boundary import TOUCHES, Edge, descend, glide, pick, touch
 from wordsway.search.effort import LOOK
 from wordsway.support.seeds import normal
 
@@ -25,6 +25,7 @@ _WIDE = (0.3, 0.03)  # angles of the first steps, when nothing is known
 _NEAR = (0.1, 0.02)  # and from a move of another token
 _NOISE = 1.4  # norm of the noise beside the unit gradient in all starts but the first
 _FIRST = 0.3  # of the largest allowed length: how far the first step goes, at most
+_BEYOND = 2e-3  # of the length that a Newton step promises: there the prediction should have changed
 _INSIDE = 0.98  # of the shortest length known: there, moves of other tokens are compared
 
 
@@ -60,8 +61,9 @@ class FlipEffort:
     @property
     def most(self) -> float:
         """Runs for one token, at most."""
-        visits = self.visits * (self.near + self.walk) + 2 * LOOK * self.looked_at
-        return 1 + self.starts * self.wide + self.kept * self.walk + self.rounds * visits + LOOK * 15
+        begin = 1 + self.starts * self.wide + self.kept * (self.walk + LOOK)
+        visit = 2 * LOOK * self.looked_at + self.visits * (self.near + self.walk + LOOK)
+        return begin + self.rounds * visit + self.walk + LOOK * (TOUCHES + 1)
 
     def within(self, runs: int) -> "FlipEffort":
         """The effort that makes at most so many runs for each token."""
@@ -160,22 +162,24 @@ class FlipSearch:
         """Descend from some tracks, and keep the best of each token."""
         r = torch.where(tracks.r.isfinite(), tracks.r, group.most)
         flipped, last, _ = descend(group.margin, tracks.u, r, self.effort.walk)
-        promising = last.r < flipped.r
-        ends = Edge(torch.where(promising[..., None], last.u, flipped.u), torch.where(promising, math.inf, flipped.r))
-        below = torch.where(promising, last.r, flipped.r).minimum(group.most)
-        lengths = torch.where(below.isfinite(), below, group.most)
-        top = lengths.argsort(1)[:, :1]
-        exact = touch(group.values, ends.take(top), lengths.gather(1, top), group.most)
+        beyond = (last.r * (1 + _BEYOND)).minimum(group.most)
+        flips = group.values(last.u * torch.where(beyond.isfinite(), beyond, 0.0)[..., None]) > 0
+        ends = flipped.joined(Edge(last.u, torch.where(flips, beyond, math.inf)))
         for k, token in enumerate(group.tokens):
-            edge = Edge(torch.cat([flipped.u[[k]], exact.u[[k]]], 1), torch.cat([flipped.r[[k]], exact.r[[k]]], 1))
+            edge = Edge(ends.u[[k]], ends.r[[k]])
             old = self.edges.get(token)
             self.edges[token] = (edge if old is None else old.joined(edge)).best(2)
 
     def _end(self, group: "Group") -> None:
-        """Descend once more from each token's best move."""
+        """Descend once more from each token's best move, and go to the boundary itself."""
+        self._walk(group, self._best(group))
+        best = self._best(group)
+        for token, edge in zip(group.tokens, touch(group.values, best, group.most).split(), strict=True):
+            self.edges[token] = self.edges[token].joined(edge).best(1)
+
+    def _best(self, group: "Group") -> Edge:
         best = [self.edges[token].best() for token in group.tokens]
-        tracks = Edge(torch.cat([edge.u for edge in best]), torch.cat([edge.r for edge in best]))
-        self._walk(group, tracks)
+        return Edge(torch.cat([edge.u for edge in best]), torch.cat([edge.r for edge in best]))
 
     def _result(self, token: int) -> Nearest:
         edge = self.edges[token].best()
