@@ -2,8 +2,9 @@
 
 The smallest L2 move of one word's embedding that changes the prediction of the bundled classifier, as wordsway and
 three minimum-norm attacks of foolbox find it: DDN, DeepFool and Carlini-Wagner, on the same model and words, with as
-many gradients for each word. (DeepFool stops by itself where it has crossed the boundary.) Peers run with the settings that did best on the texts of `--tune` (printed by it), which the reported texts share nothing with. Every
-move is checked by a plain run.
+many gradients for each word. (DeepFool stops by itself where it has crossed the boundary.) Peers run with the settings
+that did best on the texts of `--tune`, which the reported texts share nothing with. Every move is checked by a plain
+run.
 
 Needs the extra `bench`: foolbox.
 """

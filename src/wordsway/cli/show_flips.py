@@ -13,6 +13,7 @@ from wordsway.cli.show import MOST_ROWS, coloured, more
 
 if TYPE_CHECKING:
     from wordsway.measures.flip_radii import FlipRadii, WordFlip
+    from wordsway.measures.profile_result import RadiusProfile
 
 
 def flip_tables(result: "FlipRadii") -> None:
@@ -76,6 +77,40 @@ def _notes(console: Console, result: "FlipRadii") -> None:
     if pieces:
         console.print("A word of several tokens is represented by the token that needs the smallest move.")
     console.print(f"{result.gradients:,} gradients, {result.seconds:.1f} s; checked: {result.checked}")
+
+
+def profile_table(result: "RadiusProfile") -> None:
+    """One row a word, one column a radius: the largest change found there."""
+    console = Console(highlight=False)
+    about = result.map.get("model")
+    name = str(result.map["map"]) if about is None else f"{short_name(about)}, output {result.map['output']}"
+    console.print(escape(f"{printable(name)}: largest change found within a radius, in units of the word's own norm"))
+    table = Table(box=None, padding=(0, 1))
+    table.add_column("word")
+    table.add_column("")
+    for radius in result.radii:
+        table.add_column(f"{radius:g}", justify="right")
+    if result.prediction is not None:
+        table.add_column("flips at", justify="right")
+    ranked = sorted(result.words, key=lambda word: -word.lower[0])
+    for word in ranked[:MOST_ROWS]:
+        flip = [] if result.prediction is None else [_short(word.flip)]
+        table.add_row(_name(word.text), f"word {word.word + 1}", *(f"{value:.3g}" for value in word.lower), *flip)
+    if all(None not in word.upper for word in result.words):
+        most = [max(word.upper[k] or 0.0 for word in result.words) for k in range(len(result.radii))]
+        table.add_row("no word can exceed", "", *(f"{value:.3g}" for value in most))
+    console.print(table)
+    more(console, len(ranked) - MOST_ROWS, "words")
+    first, last = result.spread(0), result.spread(-1)
+    console.print(
+        f"The words differ by a factor of {first:.1f} at radius {result.radii[0]:g}, of {last:.1f} at "
+        f"{result.radii[-1]:g}.",
+        soft_wrap=True,
+    )
+    reasons = {word.reason for word in result.words if word.reason}
+    if reasons:
+        console.print(escape(f"No upper bound: {'; '.join(sorted(reasons))}."), soft_wrap=True)
+    console.print(f"{result.evaluations:,} evaluations, {result.seconds:.1f} s; checked: {result.checked}")
 
 
 def _certified(radius: float) -> str:

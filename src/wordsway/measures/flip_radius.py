@@ -68,7 +68,7 @@ def flip_radius(
     phi, X, encoded = _opened(model, text, readout, at, tokenizer, max_tokens, device)
     readings = readout_of(phi, phi(X).numel(), readout, bias)
     margins = Margins(phi, X, readings, class_names(phi, readings, classes), find_device(device))
-    chosen = _chosen(encoded, len(X), word)
+    chosen = chosen_words(encoded, len(X), word)
     words = words_of_text(encoded, len(X))
     tokens = [token for k in chosen for token in words[k][2]]
     most = real_words if real_words is not None else REAL_WORDS[budget if isinstance(budget, str) else "default"]
@@ -179,7 +179,7 @@ def _opened(
     return phi, X, encoded
 
 
-def _chosen(encoded: Tokens | None, n: int, word: str | int | None) -> list[int]:
+def chosen_words(encoded: Tokens | None, n: int, word: str | int | None) -> list[int]:
     """The numbers of the words that are asked for, from 0."""
     if encoded is None:
         if word is None:

@@ -9,7 +9,7 @@ from wordsway.measures.layer_profile import LayerProfile
 from wordsway.measures.results import from_values
 from wordsway.report.measurement import facts_of, of_measurement
 from wordsway.report.parts import Facts, Grid, Report
-from wordsway.report.radius_results import of_flips
+from wordsway.report.radius_results import of_flips, of_profile
 from wordsway.report.svg import picture
 from wordsway.support.errors import InputError
 from wordsway.support.plotting import bars, heat, new_axes
@@ -168,4 +168,5 @@ _KINDS: dict[str | None, Callable[[Values], Report]] = {
     "wordsway.substitution/1": _substitution,
     "wordsway.prompts/1": _prompts,
     "wordsway.flip-radius/1": of_flips,
+    "wordsway.radius-profile/1": of_profile,
 }
