@@ -17,9 +17,9 @@ from wordsway.measures.flip_radius import chosen_words, flip_radius
 from wordsway.measures.job import Job
 from wordsway.measures.margins import words_of_text
 from wordsway.measures.profile_result import RadiusProfile, WordProfile
-from wordsway.measures.sensitivity import check_effort
 from wordsway.measures.words import describe
 from wordsway.models.moving.map import PretrainedMap
+from wordsway.search.ascent import check_budget
 from wordsway.search.widening import Widening, WideningSearch
 from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device
@@ -57,8 +57,7 @@ def radius_profile(
     """
     began = time.perf_counter()
     shares = check_radii(radii)
-    if isinstance(check_effort(budget), int) or budget is None:
-        raise InputError(f"budget must be {', '.join(BUDGETS)}, got {budget!r}", argument="budget")
+    check_budget(budget)
     phi: FeatureMap
     if isinstance(model_or_map, FeatureMap) or (callable(model_or_map) and tokenizer is None):
         if output is not None:

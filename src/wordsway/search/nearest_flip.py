@@ -35,13 +35,13 @@ class FlipEffort:
     which descend for at most `walk` steps; then `rounds`, in each of which a token follows `visits` of the moves and
     places of others that it looked at, `near` gliding steps and a descent each."""
 
-    starts: int = 3
-    wide: int = 16
-    kept: int = 2
-    walk: int = 24
+    starts: int = 2
+    wide: int = 40
+    kept: int = 1
+    walk: int = 16
     rounds: int = 1
     visits: int = 2
-    near: int = 8
+    near: int = 16
     looked_at: int = 8
 
     def scaled(self, factor: float) -> "FlipEffort":

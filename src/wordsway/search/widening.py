@@ -6,7 +6,7 @@ are searched side by side, b over tracks; deltas are in units of each token's ow
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -21,6 +21,7 @@ from wordsway.search.regions import FROM_THE_EDGE, Ball
 
 _WIDE = (0.5, 0.03)  # angles of first steps, when nothing is known
 _NEAR = (0.15, 0.03)  # and from the best of a smaller radius, or of another token
+_OWN = 2  # starts that are a token's own: its best move, as it is and stretched
 _SHARED = 0.1  # of a token's norm: from this radius on, tokens also try what others found at the same radius
 
 
@@ -76,7 +77,8 @@ class WideningSearch:
         """The best move of each token within this radius; at least as good as those of smaller radii."""
         for group in self._groups:
             self._climb(group, share, dict(self.deltas))
-        if share >= _SHARED and len(self.tokens) > 1:
+        deep = self._view(self.tokens[0]).shares_places
+        if deep and share >= _SHARED and len(self.tokens) > 1:
             for group in self._groups:
                 self._climb(group, share, dict(self.deltas), others_only=True)
         return dict(self.deltas)
@@ -95,7 +97,8 @@ class WideningSearch:
 
         race = self._glide if views[0].shares_places else self._maximize
         e, spent = race(views, objective, region, starts)
-        e, values, taken = finish(objective, region, region.unit(region.delta(e), FROM_THE_EDGE), self.effort.climb)
+        steps = self.effort.climb if views[0].evaluations_left is None else 1  # a lazy map would reveal too much
+        e, values, taken = finish(objective, region, region.unit(region.delta(e), FROM_THE_EDGE), steps)
         self.evaluations += (spent + taken) * len(group)
         moves = (region.delta(e) * scale)[:, 0, 0].to("cpu", torch.float64)
         for token, move, value in zip(group, moves, values[:, 0].tolist(), strict=True):
@@ -126,8 +129,10 @@ class WideningSearch:
         """Race as many starts as suit the map, the given ones among them."""
         ascent = views[0].ascent()
         ascent = ascent.scaled(max(FEWEST, round(self.effort.factor * ascent.budget)))
-        if starts is not None:
-            starts = starts[:, : max(1, ascent.starts // 2)]
+        if starts is not None:  # in addition to those that suit the map
+            starts = starts[:, :_OWN]
+            count = ascent.starts + starts.shape[1]
+            ascent = replace(ascent, starts=count, budget=ascent.budget + ascent.race_steps * starts.shape[1])
         best = maximize(views, objective, region, self.seed, ascent, starts)
         deltas = torch.stack([found.delta for found in best])[:, None]
         return region.unit(deltas, 0.0), best[0].evaluations
