@@ -54,7 +54,7 @@ def settings(gradients: int) -> dict[str, list[tuple[dict[str, Any], Callable[[]
     ddn = [{"init_epsilon": e, "gamma": g} for e, g in itertools.product((1.0, 4.0), (0.05, 0.02))]
     wagner = [
         {"binary_search_steps": b, "stepsize": s, "initial_const": c}
-        for b, s, c in itertools.product((2, 4), (0.003, 0.01, 0.03), (1.0, 5.0))
+        for b, s, c in itertools.product((1, 2), (0.003, 0.01), (5.0, 20.0))
     ]
     return {
         "DDN": [(o, lambda o=o: attacks.DDNAttack(steps=gradients, **o)) for o in ddn],
@@ -77,7 +77,7 @@ def settings(gradients: int) -> dict[str, list[tuple[dict[str, Any], Callable[[]
 BEST = {  # by --tune with 200 gradients
     "DDN": {"init_epsilon": 4.0, "gamma": 0.02},
     "DeepFool": {"overshoot": 0.002},
-    "Carlini-Wagner": {"binary_search_steps": 4, "stepsize": 0.01, "initial_const": 5.0},
+    "Carlini-Wagner": {"binary_search_steps": 1, "stepsize": 0.003, "initial_const": 20.0},
 }
 
 

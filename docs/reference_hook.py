@@ -28,7 +28,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "models": (
         "Models",
         "PretrainedMap layer_profile LayerProfile attention_maps AttentionMaps substitutions Substitutions "
-        "compare_prompts PromptChange",
+        "compare_prompts PromptChange logit_ranges LogitRanges",
     ),
     "learning": ("Learning a flipped word", "Generalization Flip generalize FlipPlan Flips"),
     "studies": ("Studies and curves", "run Study Panel find_study load_study Table curve CurvePlan Curve"),

@@ -34,6 +34,8 @@ from .measures.flip_radii import FlipRadii as FlipRadii
 from .measures.flip_radius import flip_radius as flip_radius
 from .measures.layer_profile import LayerProfile as LayerProfile
 from .measures.layer_profile import layer_profile as layer_profile
+from .measures.logit_ranges import LogitRanges as LogitRanges
+from .measures.logit_ranges import logit_ranges as logit_ranges
 from .measures.profile_result import RadiusProfile as RadiusProfile
 from .measures.prompts import PromptChange as PromptChange
 from .measures.prompts import compare_prompts as compare_prompts

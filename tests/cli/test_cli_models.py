@@ -23,7 +23,7 @@ class TestMeasure:
         out = tmp_path / "result.json"
         common = ["measure", TEXT, "--model", "minilm", "--output", "pooled", "--budget", "quick", "--draws", "10"]
         shown = run(*common, "--out", str(out))
-        assert "at most" in shown and "deep model" in shown
+        assert "at most" in shown and "x the search; certain" in shown
         assert "The word that matters most: " in shown or "Largest possible effect found: " in shown  # or a tie
         saved = json.loads(out.read_text())
         assert saved["map"]["model"] == "minilm" and len(saved["words"]) == 4

@@ -19,6 +19,7 @@ _VARYING = {
     re.compile(r"^(Largest possible effect found: \d+ words tie .*|The word that matters most: .*)$"): "TOP",
     re.compile(r"(one of \d+ words that tie|word \d+)(?=, found by search)"): "TOP",
     re.compile(r"^( evaluations +)\d+"): r"\1SOME",
+    re.compile(r"\d+\.\d+(?= x the search)"): "SOME",
 }
 
 

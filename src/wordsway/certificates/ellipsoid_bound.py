@@ -88,7 +88,7 @@ class Ellipsoid:
         rounded = self.aside * times(image.weight, self.gamma).norm() + self.grain * (columns @ self.beta.abs())
         return float(square[0].sqrt() + rounded) * (1 + _IMAGE_MARGIN)
 
-    def _project(self, v: Float[Tensor, "q d"]) -> Float[Tensor, "q d"]:
+    def _project(self, v: Float[Tensor, "*q d"]) -> Float[Tensor, "*q d"]:
         return v - v.mean(-1, keepdim=True) if self.centred else v
 
 

@@ -21,5 +21,5 @@ def certify_transformer(view: TransformerView, radius: float) -> Certificate:
     rows, d = view.base_rows[view.first :], view.X.shape[1]
     off = _ROUNDING * torch.finfo(view.dtype).eps
     ones = torch.ones(d, dtype=torch.float64)
-    norm = Ellipsoid(ones, 0 * ones, True, math.sqrt(d) * (1 + off), off * math.sqrt(d))
-    return Certificate(float(norm.furthest(rows).norm()) / view.base_norm)
+    norm = Ellipsoid(ones, 0 * ones, True, math.sqrt(d) * (1 + off), aside=off)
+    return Certificate((float(norm.furthest(rows).norm()) + view.base_drift) / view.base_norm)

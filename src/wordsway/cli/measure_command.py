@@ -190,6 +190,7 @@ def measure(
             refuse_with_model(taken, raw, layer, activation, temperature)
             check_output(output)
             subject: dict[str, Any] = {"model": model, "output": output or "last", "at": (at or At.embeddings).value}
+            subject["certificate"] = certificate
             rows: Any = given
         elif output is not None or at is not None:
             raise InputError("--output and --at belong to --model")

@@ -128,6 +128,11 @@ class TransformerView(View):
         return torch.stack([pull + own, pull, own])
 
     @property
+    def base_drift(self) -> float:
+        """By how much phi(X), as it is computed here, differs from what it is in float64."""
+        return float((self._base.to("cpu", torch.float64) - self.base_rows[self.first :].flatten()).norm())
+
+    @property
     def _size(self) -> int:
         return max(1, _BATCH_BYTES // self.bytes_per_evaluation)
 

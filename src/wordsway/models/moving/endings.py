@@ -120,7 +120,7 @@ def _match_logits(model: Transformer, features: Tensor, calls: Sequence[Call]) -
 
 
 def _reading(call: Call, vector: Float[Tensor, "1 d"]) -> Reading | None:
-    """How a vector is made of a call's rows, if it is."""
+    """Find how a vector is made of a call's rows; None where it is not."""
     rows = call.output
     if rows.shape[-1] != vector.shape[-1] or rows.dtype != vector.dtype:
         return None
@@ -131,9 +131,9 @@ def _reading(call: Call, vector: Float[Tensor, "1 d"]) -> Reading | None:
     for name in ("last", "first"):
         if _same(_READ[name](rows), vector):
             return name
-    mean = rows.double().mean(1)  # by whichever way it is computed
-    limit = 4 * roundoff(rows.dtype) * float(rows.double().norm(dim=-1).amax())
-    return "mean" if float((vector.double() - mean).norm()) <= limit else None
+    exact = rows.cpu().double()
+    limit = 4 * roundoff(rows.dtype) * float(exact.norm(dim=-1).amax())  # a mean by whichever way it is computed
+    return "mean" if float((vector.cpu().double() - exact.mean(1)).norm()) <= limit else None
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

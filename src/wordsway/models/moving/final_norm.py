@@ -125,8 +125,10 @@ def _behaves(
     size = (rest * scaled).sum(1) / scaled.square().sum(1).clamp(min=1e-300)
     missed = (rest - size[:, None] * scaled).norm(dim=1)
     right = missed <= (off + 2 * u) * rest.norm(dim=1) + u * (output.norm(dim=1) + beta.norm())
-    short = size * along.norm(dim=1) <= sqrt(given.shape[1]) * (1 + off + 2 * u)
-    return bool((right & short & (size >= 0)).all())
+    lengths, limit = size * along.norm(dim=1), sqrt(given.shape[1])
+    short = lengths <= limit * (1 + off + 2 * u)
+    full = float(lengths.max()) >= limit * (1 - off - 2 * u)  # large rows are as long as rows can be
+    return full and bool((right & short & (size >= 0)).all())
 
 
 def _probes(d: int, dtype: torch.dtype) -> Float[Tensor, "r d"]:

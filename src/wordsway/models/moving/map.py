@@ -185,7 +185,7 @@ class PretrainedText(Prepared):
 
     @cached_property
     def ending(self) -> Ending | str:
-        """How the output ends in rows of a norm, which bounds it; or why it does not. Only upper bounds need it."""
+        """The rows of a norm that the output ends in, or the reason why there are none. Only upper bounds need it."""
         return find_ending(self.model, self.output, self.rows, self.at)
 
     def make_view(self, tokens: tuple[int, ...], dtype: torch.dtype) -> "PretrainedView":

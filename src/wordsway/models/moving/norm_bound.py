@@ -34,15 +34,23 @@ def certify_pretrained(view: PretrainedView, radius: float) -> Certificate:
     kept, bounds = _kept(ending, view.tokens), view.text.bounds
     if kept not in bounds:
         bounds[kept] = _most_change(view.text, ending, kept)
-    # A run that resumes after unmoved tokens rounds otherwise than a whole one.
-    most = bounds[kept] + float((view.base - view.text.base).double().norm())
+    most = bounds[kept] + _drift(view)
     return Certificate(most / view.base_norm * (1 + _MARGIN + 2 * roundoff(view.dtype)))
 
 
 def projected_ranges(view: PretrainedView, directions: Tensor) -> tuple[Tensor, Tensor] | str:
     """The certified lowest and highest value of directions (k, features) @ phi(X + any move of the view's tokens), in
     float64; or the reason why there is none."""
-    return ranges_of(view.text, view.tokens, directions)
+    ranges = ranges_of(view.text, view.tokens, directions)
+    if isinstance(ranges, str):
+        return ranges
+    off = _drift(view) * directions.to("cpu", torch.float64).norm(dim=1)
+    return ranges[0] - off, ranges[1] + off
+
+
+def _drift(view: PretrainedView) -> float:
+    """Measure by how much a run that resumes after unmoved tokens rounds otherwise than a whole one."""
+    return float((view.base - view.text.base).cpu().double().norm())
 
 
 def ranges_of(text: PretrainedText, tokens: tuple[int, ...], directions: Tensor) -> tuple[Tensor, Tensor] | str:
@@ -151,7 +159,9 @@ def _projected_logits(
     vector: _Vector, head: OutputHead, v: Float[Tensor, "q k"]
 ) -> tuple[Float[Tensor, " q"], Float[Tensor, " q"]]:
     """The ranges of linear functions of the logits."""
-    outer, through = head.outer, back(head.outer.weight, v)
+    used = (v != 0).any(0)  # of a vocabulary's logits, most directions look at few
+    outer, v = head.outer.rows(used), v[:, used]
+    through = back(outer.weight, v)
     if head.inner is None:
         low, high = vector.ranges(through)
         sizes = _by_parts(vector.sizes, outer.weight)

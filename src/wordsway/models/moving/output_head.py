@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -40,10 +40,14 @@ class Linear:
         return Image.of(self.weight)
 
     def rounding(self, sizes: Float[Tensor, " k"]) -> Float[Tensor, " k"]:
-        """By how much each number may be off where sum_j |weight_kj y_j| is at most sizes_k: rounding of the result and
-        of a sum of d products that is computed in float32 or better."""
+        """Bound by how much each number may be off where sum_j |weight_kj y_j| is at most sizes_k: rounding of the
+        result, and of a sum of d products that is computed in float32 or better."""
         unit = roundoff(self.dtype) + (self.weight.shape[1] + 2) * inner_roundoff(self.dtype)
         return unit * (sizes + self.bias.abs())
+
+    def rows(self, used: Bool[Tensor, " k"]) -> "Linear":
+        """Keep some rows of it."""
+        return Linear(self.weight[used.to(self.weight.device)], self.bias[used], self.dtype)
 
     def keeps(self, given: Float[Tensor, "1 d"], output: Float[Tensor, "1 k"]) -> bool:
         """Whether it gives that output, up to its allowance for rounding."""
