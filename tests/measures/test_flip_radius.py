@@ -39,7 +39,7 @@ class TestLinear:
         found = ws.flip_radius(linear, X, readout=theta, radius=100.0)
         for entry in found.words:
             wanted = abs(score) / (float(theta.norm()) * (entry.word + 1))
-            assert entry.distance == pytest.approx(wanted, rel=1e-4)
+            assert entry.distance is not None and entry.distance == pytest.approx(wanted, rel=1e-4)
             assert entry.radius == pytest.approx(wanted / float(X[entry.word].norm()), rel=1e-4)
             assert entry.distance >= wanted * (1 - 1e-9)  # what is found is never below the truth
             assert entry.to == ("0" if score > 0 else "1")

@@ -58,7 +58,7 @@ def test_values_are_those_of_plain_moves() -> None:
         alone = ws.word_sensitivity(phi, tokens, radius=radii, budget="quick", random_draws=0)
         for word, entry in zip(found.words, alone.words or (), strict=True):
             assert word.lower[k] >= 0.8 * entry.lower  # two searches of a deep model
-            assert word.upper[k] is None or word.lower[k] <= word.upper[k]
+            assert word.lower[k] <= (math.inf if word.upper[k] is None else word.upper[k] or 0.0)
     assert found.prediction is not None  # it is a classifier, so flips are looked for
     for word in found.words:
         assert word.flip is None or 0 < word.flip <= 0.5

@@ -30,7 +30,7 @@ def flip(
     at: AtOption = At.embeddings,
     real_words: Annotated[
         int | None,
-        typer.Option(min=0, help="Real words to try in a word's place, nearest first (by budget: 200, 800, 5000)."),
+        typer.Option(min=0, help="Real words to try in a word's place, nearest first (by budget: 100, 400, 4000)."),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a report, a page to look at, to this file.")] = None,
 ) -> None:

@@ -26,7 +26,7 @@ from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS
 from wordsway.tokens import Tokens, as_text, check_size
 
-REAL_WORDS = {"quick": 200, "default": 800, "thorough": 5000}  # nearest ones that are tried in a word's place
+REAL_WORDS = {"quick": 100, "default": 400, "thorough": 4000}  # nearest ones that are tried in a word's place
 _NUDGES = (0.0, 1e-6, 3e-6, 1e-5, 1e-4, 1e-3, 1e-2)  # by which a move is lengthened until a plain run flips too
 
 
@@ -138,7 +138,7 @@ def find_flips(
         most=[limit * float(norms[token]) for token in tokens],
         effort=effort,
         seed=check_size(seed, "seed", least=0),
-        size=margins.phi.side_by_side(*margins.X.shape, 1),
+        size=margins.phi.side_by_side(len(margins.X), margins.X.shape[1], 1),
         progress=progress,
     )
     return search.run()

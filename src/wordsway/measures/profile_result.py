@@ -33,7 +33,8 @@ class WordProfile:
     @staticmethod
     def of(values: dict[str, Any]) -> "WordProfile":
         """Read the JSON values of a word."""
-        return WordProfile(**{name: tuple(v) if isinstance(v, list) else v for name, v in values.items()})
+        made: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        return WordProfile(**made)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -34,20 +34,20 @@ def nearest_real(
     The distance is that of the word's row where moves enter the model. Only words of one token replace a word of one
     token: otherwise the text would have another length, and its rows no distance.
     """
-    phi, places = margins.phi, tokens.pieces[word]
+    phi, (place, *others) = margins.phi, tokens.pieces[word]
     if not isinstance(phi, PretrainedMap) or tokens.ids is None:
         return RealSearch(None, 0, "this map has no vocabulary")
-    if len(places) > 1:
-        return RealSearch(None, 0, f"the word has {len(places)} tokens")
+    if others:
+        return RealSearch(None, 0, f"the word has {1 + len(others)} tokens")
     if not any(letter.isalnum() for letter in tokens.words[word]):
         return RealSearch(None, 0, "punctuation is not replaced")
     found = find_candidates(phi.model, tokens, word, same_length=True)
     if not len(found) or most < 1:
         return RealSearch(None, 0, "no candidate" if most else "not asked for")
-    rows = _rows(phi, found.ids, places[0])
-    moves = rows - margins.X[places[0]]
+    rows = _rows(phi, found.ids, place)
+    moves = rows - margins.X[place]
     order = moves.norm(dim=1).argsort().tolist()[:most]
-    values = margins.open(places)
+    values = margins.open([place])
     start, size = 0, _FIRST
     while start < len(order):
         if cancel:
@@ -56,11 +56,11 @@ def nearest_real(
         with torch.no_grad():
             margin = values(moves[some][None, :, None])[0]
         for index in [index for index, value in zip(some, margin.tolist(), strict=True) if value > 0]:
-            to = margins.flips_to(margins.after(places[0], moves[index]))
+            to = margins.flips_to(margins.after(place, moves[index]))
             if to is None or not _spelled(phi, tokens, word, found.words[index], found.ids[index]):
                 continue
             distance = float(moves[index].norm())
-            size_of_word = float(margins.X[places[0]].norm())
+            size_of_word = float(margins.X[place].norm())
             real = RealFlip(found.words[index], distance / size_of_word, distance, margins.name(to))
             return RealSearch(real, order.index(index) + 1)
         start, size = start + size, 2 * size

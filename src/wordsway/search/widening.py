@@ -70,7 +70,7 @@ class WideningSearch:
         self.values: dict[int, float] = {}
         self.evaluations = 0.0
         self._view = view
-        size = phi.side_by_side(*X.shape, 1)
+        size = phi.side_by_side(X.shape[0], X.shape[1], 1)
         self._groups = [self.tokens[k : k + size] for k in range(0, len(self.tokens), size)]
 
     def at(self, share: float) -> dict[int, Float[Tensor, " d"]]:
