@@ -49,7 +49,7 @@ class Words(torch.nn.Module):
 
 def settings(gradients: int) -> dict[str, list[tuple[dict[str, Any], Callable[[], Any]]]]:
     """The peers, each with settings to choose from. Their steps are in units of the rows, of norm about 10."""
-    import foolbox.attacks as attacks
+    import foolbox.attacks as attacks  # pyright: ignore[reportMissingImports]
 
     ddn = [{"init_epsilon": e, "gamma": g} for e, g in itertools.product((1.0, 4.0), (0.05, 0.02))]
     wagner = [
@@ -83,7 +83,7 @@ BEST = {  # by --tune with 200 gradients
 
 def attack(phi: ws.PretrainedMap, X: Tensor, places: list[int], make: Callable[[], Any]) -> tuple[list[float], int]:
     """Radii in units of each word's norm, infinite where an attack failed, and the gradients used for a word."""
-    import foolbox
+    import foolbox  # pyright: ignore[reportMissingImports]
 
     words = Words(phi, X, places).eval()
     bound = 4 * float(X.abs().max())
