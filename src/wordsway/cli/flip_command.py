@@ -9,7 +9,6 @@ import typer
 from wordsway.cli.command import TextCommand, app, one_line_errors
 from wordsway.cli.options import At, AtOption, Model, ModelOptions, with_options
 from wordsway.cli.output import check_page, finish, open_quietly, write_report
-from wordsway.support.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -41,9 +40,7 @@ def flip(
     """
     with one_line_errors(common.debug):
         given = common.checked_text()
-        check_page(html)
-        if html is not None and common.out is not None and html.absolute() == common.out.absolute():
-            raise InputError("--html and --out name the same file; give each one of its own")
+        check_page(html, common.out)
         from wordsway.measures.flip_radius import check_limit, flip_radius
 
         check_limit(radius)

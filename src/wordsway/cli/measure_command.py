@@ -18,7 +18,6 @@ from wordsway.cli.measure_steps import (
     radii_asked,
     refuse_text_options,
     refuse_with_model,
-    refuse_with_radii,
     tokens_asked,
 )
 from wordsway.cli.options import (
@@ -170,15 +169,11 @@ def measure(
     with one_line_errors(debug):
         given = read_text(text, file)
         check_early(word, token, against, joint or special, out)
-        radii = radii_asked(radius, plot)
-        if len(radii) > 1:
-            together = {"--against": against, "--token": token, "--tokens-at-once": tokens_at_once}
-            refuse_with_radii({**together, "--explain": explained, "--watch": watch, "--joint": joint}, special)
-        check_page(html)
+        alone = {"--against": against, "--token": token, "--tokens-at-once": tokens_at_once, "--explain": explained}
+        radii = radii_asked(radius, plot, {**alone, "--watch": watch, "--joint": joint, "--special": special})
+        check_page(html, out)
         if against is not None:
             check_against(explained, watch, tokens_at_once)
-        if html is not None and out is not None and html.absolute() == out.absolute():
-            raise InputError("--html and --out name the same file; give each one of its own")
         end = ResultOutput(as_json, out, html, explained, seed, device)
         if given is None:
             texts = {"--model": model is not None, "--against": against is not None, "--word": word is not None}
@@ -221,5 +216,6 @@ def measure(
                 device=device,
             )
         if len(radii) > 1:
-            return answer_profile(question, radii, plot, end)
-        answer(question, against, watch, end)
+            answer_profile(question, radii, plot, end)
+        else:
+            answer(question, against, watch, end)

@@ -47,8 +47,8 @@ def refuse_with_model(given: dict[str, Any], raw: bool, layer: int, activation: 
         raise InputError(f"{used[0]} belongs to a map, not to --model; leave one of them out{hint}")
 
 
-def radii_asked(radius: str, plot: Path | None) -> list[float]:
-    """Read --radius: one number, or several by commas."""
+def radii_asked(radius: str, plot: Path | None, alone: dict[str, Any]) -> list[float]:
+    """Read --radius: one number, or several by commas. Options that go with one number only are in `alone`."""
     radii = numbers_of(radius, "--radius")
     wrong = next((value for value in radii if not 0 < value < math.inf), None)
     if not radii or wrong is not None:
@@ -56,14 +56,10 @@ def radii_asked(radius: str, plot: Path | None) -> list[float]:
     if plot is not None and len(radii) == 1:
         raise InputError("--plot draws the change against several radii: give them by commas, --radius 0.01,0.1,1")
     check_picture(plot)
+    used = [option for option, value in alone.items() if value]
+    if used and len(radii) > 1:
+        raise InputError(f"{used[0]} does not go with several radii; give one --radius, or leave it out")
     return radii
-
-
-def refuse_with_radii(given: dict[str, Any], special: bool) -> None:
-    """Refuse options that do not go with several radii."""
-    for option, value in {**given, "--special": special}.items():
-        if value:
-            raise InputError(f"{option} does not go with several radii; give one --radius, or leave it out")
 
 
 def refuse_text_options(given: dict[str, Any], encoder: str | None) -> None:
@@ -142,6 +138,7 @@ def answer_profile(question: "Question", radii: list[float], plot: Path | None, 
     from wordsway.measures.radius_profile import radius_profile
     from wordsway.support.progress import progress_bar, waiting
     from wordsway.support.provenance import made
+    from wordsway.tokens import Tokens
 
     if isinstance(question.budget, int):
         raise InputError(f"--budget of several radii is {', '.join(BUDGETS)}, not a number")
@@ -153,7 +150,7 @@ def answer_profile(question: "Question", radii: list[float], plot: Path | None, 
             opened.phi,
             opened.X,
             radii,
-            question.word,
+            question.word if isinstance(opened.X, Tokens) else 1,  # Gaussian tokens are all alike
             certificate=question.certificate,
             budget=question.budget or "default",
             seed=question.seed,

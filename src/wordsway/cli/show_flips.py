@@ -42,14 +42,14 @@ def _table(words: "tuple[WordFlip, ...]") -> Table:
         table.add_column(name, justify="right" if name in ("flips at", "absolute", "certified", "at") else "left")
     for word in words:
         real = Text("-") if word.real is None else _name(word.real.text)
-        cells = [_short(word.radius), _short(word.distance), _name(printable(repr(word.to))) if word.to else Text("-")]
+        cells = [_short(word.radius), _short(word.distance), Text("-") if word.to is None else _name(_class(word.to))]
         distance = _short(None if word.real is None else word.real.radius)
         table.add_row(_name(word.text), f"word {word.word + 1}", *cells, _certified(word.certified), real, distance)
     return table
 
 
 def _notes(console: Console, result: "FlipRadii") -> None:
-    """What the columns mean, and what was not found."""
+    """Say what the columns mean, and what was not found."""
     missing = [word for word in result.words if word.radius is None]
     if missing:
         names = ", ".join(printable(word.text) for word in missing[:5])
@@ -111,6 +111,11 @@ def profile_table(result: "RadiusProfile") -> None:
     if reasons:
         console.print(escape(f"No upper bound: {'; '.join(sorted(reasons))}."), soft_wrap=True)
     console.print(f"{result.evaluations:,} evaluations, {result.seconds:.1f} s; checked: {result.checked}")
+
+
+def _class(name: str) -> str:
+    """A class as it is; a next token with spaces around it in quotes."""
+    return name if name and name == name.strip() else repr(name)
 
 
 def _certified(radius: float) -> str:

@@ -70,7 +70,7 @@ class WordFlip:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FlipRadii:
-    """How far each word of a text must move before the prediction changes, the smallest radius first.
+    """Lengths of the moves of each word that change the prediction, the smallest first.
 
     `prediction` is what is predicted for the text as it is (`probability` of it, for a model's logits), and `limit` the
     largest move that was allowed, in units of each word's norm. `gradients` counts all runs of the search: one without

@@ -65,7 +65,7 @@ def of_profile(values: Mapping[str, Any]) -> Report:
 
 
 def _facts(result: FlipRadii | RadiusProfile, about: dict[str, Any]) -> Facts:
-    """How a result was made."""
+    """Say how a result was made."""
     made = result.made or {}
     all_of = {**result.map, **about, "checked": result.checked}
     known = [(name, str(value)) for name, value in all_of.items() if value is not None]
