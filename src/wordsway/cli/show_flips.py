@@ -84,7 +84,8 @@ def profile_table(result: "RadiusProfile") -> None:
     console = Console(highlight=False)
     about = result.map.get("model")
     name = str(result.map["map"]) if about is None else f"{short_name(about)}, output {result.map['output']}"
-    console.print(escape(f"{printable(name)}: largest change found within a radius, in units of the word's own norm"))
+    title = f"{printable(name)}: largest change found within a radius, in units of the word's own norm"
+    console.print(escape(title), soft_wrap=True)
     table = Table(box=None, padding=(0, 1))
     table.add_column("word")
     table.add_column("")
