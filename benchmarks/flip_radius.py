@@ -74,7 +74,7 @@ def settings(gradients: int) -> dict[str, list[tuple[dict[str, Any], Callable[[]
     }
 
 
-BEST = {  # by --tune with 200 gradients
+BEST = {  # with 200 gradients, on the texts of --tune; Carlini-Wagner on the second of them alone, as it is slow
     "DDN": {"init_epsilon": 4.0, "gamma": 0.02},
     "DeepFool": {"overshoot": 0.002},
     "Carlini-Wagner": {"binary_search_steps": 1, "stepsize": 0.003, "initial_const": 20.0},

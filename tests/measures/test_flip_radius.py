@@ -138,7 +138,7 @@ class TestProofs:
 
 @pytest.fixture(scope="module")
 def sentiment() -> ws.FlipRadii:
-    return ws.flip_radius("sentiment", TEXT, budget="quick", real_words=60)
+    return ws.flip_radius("sentiment", TEXT, budget="quick", real_words=20)
 
 
 class TestClassifier:
@@ -202,7 +202,7 @@ class TestOtherModels:
     @pytest.mark.parametrize("family", CAUSAL)
     def test_the_next_token(self, family: str) -> None:
         model = tiny(family, "causal")
-        found = ws.flip_radius(model, "the food was good", tokenizer=tokenizer(), radius=3.0, real_words=20)
+        found = ws.flip_radius(model, "the food was good", tokenizer=tokenizer(), radius=3.0, real_words=20, budget="quick")
         assert found.flipped
         phi = PretrainedMap(model, "logits", tokenizer=tokenizer())
         X = phi.encode("the food was good").X.double()
@@ -214,7 +214,7 @@ class TestOtherModels:
 
     def test_three_classes(self) -> None:
         model = tiny("bert", "classifier")
-        found = ws.flip_radius(model, TEXT, "good", tokenizer=tokenizer(), radius=3.0, real_words=10)
+        found = ws.flip_radius(model, TEXT, "good", tokenizer=tokenizer(), radius=3.0, real_words=10, budget="quick")
         assert found.words[0].to in ("LABEL_0", "LABEL_1", "LABEL_2") and found.words[0].to != found.prediction
 
     def test_margins_are_the_scores_differences(self) -> None:
