@@ -202,10 +202,10 @@ class TestOtherModels:
     @pytest.mark.parametrize("family", CAUSAL)
     def test_the_next_token(self, family: str) -> None:
         model = tiny(family, "causal")
-        found = ws.flip_radius(model, "the food was good", tokenizer=tokenizer(), radius=3.0, real_words=20, budget="quick")
+        found = ws.flip_radius(model, TEXT, "good", tokenizer=tokenizer(), radius=3.0, real_words=20)
         assert found.flipped
         phi = PretrainedMap(model, "logits", tokenizer=tokenizer())
-        X = phi.encode("the food was good").X.double()
+        X = phi.encode(TEXT).X.double()
         before = int(phi(X).argmax())
         assert tokenizer().decode([before]) == found.prediction
         for entry in found.flipped:

@@ -27,7 +27,8 @@ from wordsway.support.names import BUDGETS
 from wordsway.tokens import Tokens, as_text, check_size
 
 REAL_WORDS = {"quick": 100, "default": 400, "thorough": 4000}  # nearest ones that are tried in a word's place
-_NUDGES = (0.0, 1e-6, 3e-6, 1e-5, 1e-4, 1e-3, 1e-2)  # by which a move is lengthened until a plain run flips too
+# Shares by which a move is lengthened until a plain run flips too; the large ones are for half precision.
+_NUDGES = (0.0, 1e-6, 3e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1)
 
 
 def flip_radius(
