@@ -17,7 +17,7 @@ from wordsway.models.moving.norm_bound import projected_ranges
 
 _ROUNDING = 1e-9  # relative: scores and norms are float64 sums
 _CLOSE = 1.005  # ratio of the bracket at which the bisection ends
-_DOUBLINGS = 40  # of the allowed radius upwards, or halvings downwards, at most
+_FURTHEST = 1e12  # of the allowed radius upwards and downwards: what is beyond is of no interest
 _CHUNK = 64  # classes whose ranges are computed at once: a vocabulary has very many
 
 
@@ -60,14 +60,14 @@ def prove(margins: Margins, token: int, limit: float) -> Proof:
 def largest(holds: Callable[[float], bool], start: float) -> float:
     """Find about the largest radius at which something holds that, once it fails, fails for all larger ones; 0 where it
     does not hold at any that was tried. The answer is a radius at which it was seen to hold."""
-    factor = 2.0 if holds(start) else 0.5
-    low = high = start
-    for _ in range(_DOUBLINGS):
-        low, high = (high, high * 2) if factor > 1 else (low / 2, low)
-        if holds(high if factor > 1 else low) != (factor > 1):
-            break
+    if holds(start):
+        low, high = start, start * _FURTHEST
+        if holds(high):
+            return high
     else:
-        return high if factor > 1 else 0.0
+        low, high = start / _FURTHEST, start
+        if not holds(low):
+            return 0.0
     while high > low * _CLOSE:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if holds(middle) else (low, middle)
