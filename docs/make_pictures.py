@@ -1,4 +1,4 @@
-"""The pictures of concepts.md, from real measurements: `python docs/make_pictures.py` (a minute)."""
+"""The pictures of concepts.md and flip.md, from real measurements: `python docs/make_pictures.py` (some minutes)."""
 
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from wordsway.measures.results import RandomChange
 
 HERE = Path(__file__).parent
 TEXT = "The food was good, but the waiter was rude."
+REVIEW = "The movie was wonderful and I loved every minute of it."
 BLUE, ORANGE, GREY = "#2166ac", "#d95f02", "#777777"
 
 
@@ -117,6 +118,24 @@ def draw_line(ax: Axes, lower: float, upper: float, random: RandomChange) -> Non
         ax.spines[side].set_visible(False)
 
 
+def flips() -> Figure:
+    """The smallest move of each word that changes the prediction of the bundled classifier."""
+    return ws.flip_radius("sentiment", REVIEW).plot().figure
+
+
+def profile() -> Figure:
+    """The change of the classifier's logits against the radius, a line a word."""
+    return ws.radius_profile("sentiment", REVIEW, output="logits").plot().figure
+
+
+PICTURES = {
+    "capture": capture,
+    "against-n": against_length,
+    "bounds": number_line,
+    "flip": flips,
+    "profile": profile,
+}
+
 if __name__ == "__main__":
-    for name, make in (("capture", capture), ("against-n", against_length), ("bounds", number_line)):
+    for name, make in PICTURES.items():
         make().savefig(HERE / f"{name}.png", dpi=130)

@@ -27,7 +27,8 @@ PAGES: dict[str, tuple[str, str]] = {
     ),
     "models": (
         "Models",
-        "PretrainedMap layer_profile LayerProfile attention_maps AttentionMaps substitutions Substitutions "
+        "PretrainedMap flip_radius FlipRadii radius_profile RadiusProfile layer_profile LayerProfile attention_maps "
+        "AttentionMaps substitutions Substitutions "
         "compare_prompts PromptChange logit_ranges LogitRanges",
     ),
     "learning": ("Learning a flipped word", "Generalization Flip generalize FlipPlan Flips"),

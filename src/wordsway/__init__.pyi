@@ -30,13 +30,17 @@ from .measures.best_words import substitutions as substitutions
 from .measures.compare_word import Substitution as Substitution
 from .measures.compare_word import substitution as substitution
 from .measures.explain import explain as explain
+from .measures.flip_radii import FlipRadii as FlipRadii
+from .measures.flip_radius import flip_radius as flip_radius
 from .measures.layer_profile import LayerProfile as LayerProfile
 from .measures.layer_profile import layer_profile as layer_profile
 from .measures.logit_ranges import LogitRanges as LogitRanges
 from .measures.logit_ranges import logit_ranges as logit_ranges
+from .measures.profile_result import RadiusProfile as RadiusProfile
 from .measures.prompts import PromptChange as PromptChange
 from .measures.prompts import compare_prompts as compare_prompts
 from .measures.question import Question as Question
+from .measures.radius_profile import radius_profile as radius_profile
 from .measures.results import Sensitivity as Sensitivity
 from .measures.results import WordExplanation as WordExplanation
 from .measures.results import load_result as load_result

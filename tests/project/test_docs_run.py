@@ -46,6 +46,7 @@ ONLY_PARSED = {
     'wordsway substitute "Is it good?': "half a minute; models.md has it from Python",
     "wordsway generalize --data imdb --n 40 --train-size 400": "more than a minute; README.md has a smaller one",
     "wordsway curve --data imdb": "a minute; the same cells as benchmarks/real_text.py",
+    'wordsway measure "The movie was wonderful': "minutes; test_radius_profile.py measures smaller models",
     "wordsway compare": "needs two runs",
     "wordsway measure --file docs/example.txt --no-certificate --html": "minutes; shorter texts are run",
     "wordsway app": "runs until it is stopped; test_app.py starts it",

@@ -8,6 +8,7 @@ from wordsway.cli import (
     curve_command,
     doctor_command,
     export_command,
+    flip_command,
     generalize_command,
     layers_command,
     measure_command,

@@ -9,11 +9,13 @@ from wordsway.cli import completion
 from wordsway.cli.command import TextCommand, app, one_line_errors
 from wordsway.cli.measure_steps import (
     answer,
+    answer_profile,
     check_against,
     check_early,
     draw_tokens,
     find_encoder,
     option_names,
+    radii_asked,
     refuse_text_options,
     refuse_with_model,
     tokens_asked,
@@ -109,8 +111,12 @@ def measure(
         ),
     ] = "each",
     radius: Annotated[
-        float, typer.Option(help="Largest norm of a move, in units of sqrt(d); with --raw, of a token's own norm.")
-    ] = 1.0,
+        str,
+        typer.Option(
+            help="Largest norm of a move, in units of sqrt(d); with --raw or --model, of a token's own norm. Several, "
+            "by commas (0.01,0.1,1): the change of each word against the radius."
+        ),
+    ] = "1",
     raw: Annotated[bool, typer.Option("--raw", help="Do not rescale rows to norm sqrt(d).")] = False,
     depth: Depth = None,
     activation: Annotated[
@@ -140,6 +146,9 @@ def measure(
         bool, typer.Option("--watch", help="Say each token's bounds on stderr as soon as they are known.")
     ] = False,
     out: Out = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="With several radii: draw a picture to this file (.png, .pdf or .svg).")
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a report, a page to look at, to this file.")] = None,
     explained: Annotated[
         int | None,
@@ -160,11 +169,11 @@ def measure(
     with one_line_errors(debug):
         given = read_text(text, file)
         check_early(word, token, against, joint or special, out)
-        check_page(html)
+        alone = {"--against": against, "--token": token, "--tokens-at-once": tokens_at_once, "--explain": explained}
+        radii = radii_asked(radius, plot, {**alone, "--watch": watch, "--joint": joint, "--special": special})
+        check_page(html, out)
         if against is not None:
             check_against(explained, watch, tokens_at_once)
-        if html is not None and out is not None and html.absolute() == out.absolute():
-            raise InputError("--html and --out name the same file; give each one of its own")
         end = ResultOutput(as_json, out, html, explained, seed, device)
         if given is None:
             texts = {"--model": model is not None, "--against": against is not None, "--word": word is not None}
@@ -200,10 +209,13 @@ def measure(
                 tokens_at_once=tokens_at_once,
                 choose=choose,
                 ball=ball,
-                radius=radius,
+                radius=max(radii),
                 budget=budget if budget is None or not budget.isdecimal() else int(budget),
                 random_draws=draws,
                 seed=seed,
                 device=device,
             )
-        answer(question, against, watch, end)
+        if len(radii) > 1:
+            answer_profile(question, radii, plot, end)
+        else:
+            answer(question, against, watch, end)

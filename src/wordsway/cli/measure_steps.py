@@ -1,16 +1,17 @@
 """The steps of `wordsway measure`: refuse options that do not go together, ask the question, show its answer."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway.cli.command import short_name
-from wordsway.cli.options import whole_numbers
+from wordsway.cli.options import check_picture, numbers_of, whole_numbers
 from wordsway.cli.output import ResultOutput, said
 from wordsway.support.errors import InputError
 from wordsway.support.files import check_target
-from wordsway.support.names import GAUSSIAN
+from wordsway.support.names import BUDGETS, GAUSSIAN
 
 if TYPE_CHECKING:
     from wordsway.measures.question import OpenQuestion, Question
@@ -44,6 +45,21 @@ def refuse_with_model(given: dict[str, Any], raw: bool, layer: int, activation: 
     if used:
         hint = "; for two texts: wordsway substitute --candidates, or ws.change" if used[0] == "--against" else ""
         raise InputError(f"{used[0]} belongs to a map, not to --model; leave one of them out{hint}")
+
+
+def radii_asked(radius: str, plot: Path | None, alone: dict[str, Any]) -> list[float]:
+    """Read --radius: one number, or several by commas. Options that go with one number only are in `alone`."""
+    radii = numbers_of(radius, "--radius")
+    wrong = next((value for value in radii if not 0 < value < math.inf), None)
+    if not radii or wrong is not None:
+        raise InputError(f"--radius must be a positive number, got {radius if wrong is None else wrong!r}")
+    if plot is not None and len(radii) == 1:
+        raise InputError("--plot draws the change against several radii: give them by commas, --radius 0.01,0.1,1")
+    check_picture(plot)
+    used = [option for option, value in alone.items() if value]
+    if used and len(radii) > 1:
+        raise InputError(f"{used[0]} does not go with several radii; give one --radius, or leave it out")
+    return radii
 
 
 def refuse_text_options(given: dict[str, Any], encoder: str | None) -> None:
@@ -110,6 +126,41 @@ def answer(question: "Question", against: str | None, watch: bool, end: ResultOu
         )
     named = isinstance(question.encoder, str)
     end.write(end.complete(opened.phi, opened.X, result, None if named else question.encoder), show.sensitivity)
+
+
+def answer_profile(question: "Question", radii: list[float], plot: Path | None, end: ResultOutput) -> None:
+    """Measure every word at several radii, and write and show the result."""
+    from dataclasses import replace
+
+    from wordsway.cli.command import command_line
+    from wordsway.cli.output import finish, write_report
+    from wordsway.cli.show_flips import profile_table
+    from wordsway.measures.radius_profile import radius_profile
+    from wordsway.support.progress import progress_bar, waiting
+    from wordsway.support.provenance import made
+    from wordsway.tokens import Tokens
+
+    if isinstance(question.budget, int):
+        raise InputError(f"--budget of several radii is {', '.join(BUDGETS)}, not a number")
+    model = question.model
+    with option_names(), nullcontext() if model is None else waiting(f"loading {short_name(model)}"):
+        opened = question.open()
+    with progress_bar(not end.as_json) as update:
+        result = radius_profile(
+            opened.phi,
+            opened.X,
+            radii,
+            question.word if isinstance(opened.X, Tokens) else 1,  # Gaussian tokens are all alike
+            certificate=question.certificate,
+            budget=question.budget or "default",
+            seed=question.seed,
+            device=question.device,
+            progress=lambda done, total: update(done, total, "radius"),
+        )
+    result = replace(result, made=made(command_line()))
+    finish(result, end.as_json, end.out, plot, profile_table)
+    if end.html is not None:
+        write_report(result, end.html, quiet=end.as_json)
 
 
 def compare(opened: "OpenQuestion", against: str, end: ResultOutput) -> None:

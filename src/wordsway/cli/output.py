@@ -114,10 +114,12 @@ def finish_grid(result: Any, as_json: bool, written: Sequence[Path], show: Calla
         print("written: " + ", ".join(str(path) for path in written))
 
 
-def check_page(path: Path | None) -> None:
-    """Check, before any work, that this is a file for a page and can be written."""
+def check_page(path: Path | None, out: Path | None = None) -> None:
+    """Check, before any work, that this is a file for a page, can be written and is not the one for JSON."""
     if path is None:
         return
+    if out is not None and path.absolute() == out.absolute():
+        raise InputError("--html and --out name the same file; give each one of its own")
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"a report is a file that ends in .html, got {str(path)!r}")
     check_target(path)

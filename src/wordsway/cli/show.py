@@ -13,7 +13,7 @@ from wordsway.measures.ranks import rank_name, shared_ranks, tie_sentence
 
 if TYPE_CHECKING:
     from wordsway.measures.compare_word import Substitution
-    from wordsway.measures.results import RandomChange, Sensitivity, WordSensitivity
+    from wordsway.measures.results import RandomChange, Sensitivity
 
 MOST_ROWS = 20
 # From pale to dark blue: the lightness alone tells them apart, whichever colours an eye can see.
@@ -28,7 +28,9 @@ def sensitivity(result: "Sensitivity") -> None:
     console.print(escape(f"{about}, {sizes}{encoder}"), soft_wrap=True)
     if result.words and result.text is not None:
         console.print()
-        _coloured(console, result.text, result.words)
+        low, high = min(word.lower for word in result.words), max(word.lower for word in result.words)
+        shades = [(word.span, word.lower) for word in result.words]
+        coloured(console, result.text, shades, (number(low), number(high)))
         console.print()
     _bounds(console, result)
     if result.words:
@@ -86,17 +88,22 @@ def _radius(result: "Sensitivity") -> str:
     return f"{min(radii):.3f} to {max(radii):.3f}" if max(radii) > min(radii) else f"{result.radius:.3f}"
 
 
-def _coloured(console: Console, source: dict[str, Any], words: "Sequence[WordSensitivity]") -> None:
-    """The text as it was written, each word on a shade between the least (pale) and the most (dark) sensitive."""
+def coloured(
+    console: Console,
+    source: dict[str, Any],
+    words: Sequence[tuple[tuple[int, int], float]],
+    ends: tuple[str, str],
+) -> None:
+    """The text as it was written, each word (its characters, a value) on a shade between the least (pale) and the
+    largest value (dark); `ends` say what these two are."""
     text, used = source["text"], max(end for _, end in source["offsets"])
-    low, high = min(word.lower for word in words), max(word.lower for word in words)
+    low, high = min(value for _, value in words), max(value for _, value in words)
     shown, position = Text(), 0
-    for word in sorted(words, key=lambda word: word.span):
-        start, end = word.span
+    for (start, end), value in sorted(words):
         if start < position or end <= start:
             continue  # where a word stands is not known
         shown.append(_lines(text[position:start]))
-        shown.append(_lines(text[start:end]), style=_shade(word.lower, low, high))
+        shown.append(_lines(text[start:end]), style=_shade(value, low, high))
         position = end
     if text[used:].strip():
         shown.append(_lines(text[position:used]))
@@ -105,10 +112,10 @@ def _coloured(console: Console, source: dict[str, Any], words: "Sequence[WordSen
         shown.append(_lines(text[position:]))
     console.print(shown)
     if console.color_system and len(words) > 1:
-        scale = Text(f"{number(low)} ")
+        scale = Text(f"{ends[0]} ")
         for shade in _SHADES:
             scale.append("  ", style=f"on {shade}")
-        console.print(scale.append(f" {number(high)}"))
+        console.print(scale.append(f" {ends[1]}"))
 
 
 def _lines(text: str) -> str:
@@ -177,7 +184,7 @@ def _words(console: Console, result: "Sensitivity") -> None:
             bounds = [number(entry.lower), *([number(entry.upper)] if certified else [])]
             table.add_row("", name, f"token {entry.token}", *bounds)
     console.print(table)
-    _more(console, len(words) - MOST_ROWS, "words")
+    more(console, len(words) - MOST_ROWS, "words")
     top, *others = result.top_words
     if others:
         names = [escape(printable(word.text)) for word in result.top_words]
@@ -197,9 +204,9 @@ def _tokens(console: Console, result: "Sensitivity") -> None:
     for entry, rank in list(zip(ordered, ranks, strict=True))[:10]:
         table.add_row(rank_name(*rank), str(entry.token), number(entry.lower), number(entry.upper))
     console.print(table)
-    _more(console, len(ordered) - 10, "tokens")
+    more(console, len(ordered) - 10, "tokens")
 
 
-def _more(console: Console, count: int, what: str) -> None:
+def more(console: Console, count: int, what: str) -> None:
     if count > 0:
         console.print(f"... and {count} more {what} (all of them with --json or --out)")

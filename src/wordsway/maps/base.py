@@ -214,6 +214,14 @@ class FeatureMap(ABC):
         """The function (g, *batch, m, d) -> (g, *batch) that evaluates g views of one text at once."""
         return lambda delta: torch.stack([view.sq_norm(part) for view, part in zip(views, delta, strict=True)])
 
+    def scored(
+        self, views: Sequence[View], targets: Float[Tensor, "q features"] | None, score: Callable[[Tensor], Tensor]
+    ) -> Callable[[Tensor], Tensor]:
+        """The function (g, *batch, m, d) -> (g, *batch): `score` takes the inner products of each change with fixed
+        targets, or the changes themselves where these are None, to a number; g views of one text at once."""
+        read = [view.change if targets is None else view.inner_products(targets) for view in views]
+        return lambda delta: torch.stack([score(one(part)) for one, part in zip(read, delta, strict=True)])
+
     def side_by_side(self, n: int, d: int, m: int) -> int:
         """Count the searches of m tokens that share their steps: a single one on a small text is mostly overhead."""
         return 1 if self.remembers else max(1, min(_MOST_VIEWS, _GROUP_NUMBERS // (m * (n * d + d**2))))

@@ -9,6 +9,7 @@ from wordsway.measures.layer_profile import LayerProfile
 from wordsway.measures.results import from_values
 from wordsway.report.measurement import facts_of, of_measurement
 from wordsway.report.parts import Facts, Grid, Report
+from wordsway.report.radius_results import of_flips, of_profile
 from wordsway.report.svg import picture
 from wordsway.support.errors import InputError
 from wordsway.support.plotting import bars, heat, new_axes
@@ -20,7 +21,7 @@ def of_values(values: Any, name: str) -> Report:
     """The report of a result by its JSON values; `name` is how an error calls it."""
     found = values.get("format") if isinstance(values, dict) else None
     if found not in _KINDS:
-        known = "measure, layers, attention, substitute (--out) and runs' folders"
+        known = "measure, flip, layers, attention, substitute (--out) and runs' folders"
         raise InputError(f"{name} has the format {found!r}, which is no result that a report is made of: {known}")
     try:
         return _KINDS[found](values)
@@ -166,4 +167,6 @@ _KINDS: dict[str | None, Callable[[Values], Report]] = {
     "wordsway.substitutions/1": _substitutions,
     "wordsway.substitution/1": _substitution,
     "wordsway.prompts/1": _prompts,
+    "wordsway.flip-radius/1": of_flips,
+    "wordsway.radius-profile/1": of_profile,
 }

@@ -91,17 +91,24 @@ class PretrainedMap(FeatureMap):
         return PretrainedText(self, X)
 
     def sq_norms(self, views: Sequence[View]) -> Callable[[Tensor], Tensor]:
+        return self.scored(views, None, _squares)
+
+    def scored(
+        self, views: Sequence[View], targets: Float[Tensor, "q features"] | None, score: Callable[[Tensor], Tensor]
+    ) -> Callable[[Tensor], Tensor]:
         """Views of one text in common batches; of a causal model each has a prefix of its own."""
-        alike = [view for view in views if isinstance(view, PretrainedView) and view.prefix is None]
-        if len(alike) < len(views):
-            return super().sq_norms(views)
-        places = torch.tensor([view.tokens for view in alike])
+        alike = [view for view in views if isinstance(view, PretrainedView)]
+        fixed = None if targets is None else targets.to(self.model.device, self.model.dtype)
+        value = score if fixed is None else lambda change: score(change @ fixed.T)
 
-        def together(delta: Tensor) -> Tensor:
+        def together(group: Sequence[PretrainedView], delta: Tensor) -> Tensor:
             count = delta.shape[1:-2].numel()
-            return alike[0].sq_norms_at(delta.flatten(0, -3), places.repeat_interleave(count, 0)).view(delta.shape[:-2])
+            places = torch.tensor([view.tokens for view in group]).repeat_interleave(count, 0)
+            return group[0].values_at(delta.flatten(0, -3), places, value).view(delta.shape[:-2])
 
-        return together
+        if all(view.prefix is None for view in alike):
+            return lambda delta: together(alike, delta)
+        return lambda delta: torch.cat([together([view], delta[[k]]) for k, view in enumerate(alike)])
 
     def cancellable(self, cancel: Cancel | None) -> AbstractContextManager[None]:
         return asked_by_modules(self.model.whole, cancel)
@@ -226,16 +233,14 @@ class PretrainedView(View):
     def sq_norm(self, delta: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch"]:
         flat = delta.reshape(-1, *delta.shape[-2:])
         places = torch.tensor([self.tokens]).expand(len(flat), -1)
-        return self.sq_norms_at(flat, places).view(delta.shape[:-2])
+        return self.values_at(flat, places, _squares).view(delta.shape[:-2])
 
-    def sq_norms_at(self, delta: Float[Tensor, "b m d"], places: Int[Tensor, "b m"]) -> Float[Tensor, " b"]:
-        """Compute `sq_norm` where every delta moves tokens of its own, at `places`."""
+    def values_at(
+        self, delta: Float[Tensor, "b m d"], places: Int[Tensor, "b m"], score: Callable[[Tensor], Tensor]
+    ) -> Float[Tensor, " b"]:
+        """Compute a number of each change, where every delta moves tokens of its own, at `places`."""
         half = self.half is not None and delta.requires_grad
-
-        def squares(part: slice, moves: Float[Tensor, "b m d"]) -> Float[Tensor, " b"]:
-            return self._change(moves, places[part], half).square().sum(1)
-
-        return self.batches.values(delta, squares)
+        return self.batches.values(delta, lambda part, moves: score(self._change(moves, places[part], half)))
 
     def inner_products(self, targets: Float[Tensor, "q features"]) -> InnerProducts:
         fixed = targets.to(self.device, self.dtype)
@@ -260,6 +265,10 @@ class PretrainedView(View):
             with self.half:
                 return self.output.features(self.model, rows, self.at, self.prefix) - self.half_base
         return self.output.features(self.model, rows, self.at, self.prefix) - self.base
+
+
+def _squares(change: Float[Tensor, "b features"]) -> Float[Tensor, " b"]:
+    return change.square().sum(1)
 
 
 def add_rows(

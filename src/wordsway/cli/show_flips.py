@@ -1,0 +1,133 @@
+"""Text that `wordsway flip` and profiles over the radius print for people."""
+
+import math
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from wordsway.cli.command import printable, short_name
+from wordsway.cli.show import MOST_ROWS, coloured, more
+
+if TYPE_CHECKING:
+    from wordsway.measures.flip_radii import FlipRadii, WordFlip
+    from wordsway.measures.profile_result import RadiusProfile
+
+
+def flip_tables(result: "FlipRadii") -> None:
+    """The prediction, the text with its words coloured (dark: a small move is enough), and a row a word."""
+    console = Console(highlight=False)
+    sure = "" if result.probability is None else f" ({result.probability:.3f})"
+    name = short_name(str(result.map.get("model", result.map["map"])))
+    console.print(escape(f"{name} predicts {printable(repr(result.prediction))}{sure}"), soft_wrap=True)
+    flipped = result.flipped
+    if result.text is not None and flipped:
+        console.print()
+        shades = [(word.span, -min(word.radius or math.inf, result.limit)) for word in result.words]
+        low, high = flipped[0].radius, max(word.radius or 0.0 for word in flipped)
+        missing = len(flipped) < len(result.words)
+        ends = (f"{result.limit:g} or none" if missing else _short(high), f"{_short(low)} (a small move is enough)")
+        coloured(console, result.text, shades, ends)
+        console.print()
+    console.print(_table(result.words[:MOST_ROWS]))
+    more(console, len(result.words) - MOST_ROWS, "words")
+    _notes(console, result)
+
+
+def _table(words: "tuple[WordFlip, ...]") -> Table:
+    table = Table(box=None, padding=(0, 1))
+    for name in ("word", "", "flips at", "absolute", "to", "certified", "real word", "at"):
+        table.add_column(name, justify="right" if name in ("flips at", "absolute", "certified", "at") else "left")
+    for word in words:
+        real = Text("-") if word.real is None else _name(word.real.text)
+        cells = [_short(word.radius), _short(word.distance), Text("-") if word.to is None else _name(_class(word.to))]
+        distance = _short(None if word.real is None else word.real.radius)
+        table.add_row(_name(word.text), f"word {word.word + 1}", *cells, _certified(word.certified), real, distance)
+    return table
+
+
+def _notes(console: Console, result: "FlipRadii") -> None:
+    """Say what the columns mean, and what was not found."""
+    missing = [word for word in result.words if word.radius is None]
+    if missing:
+        names = ", ".join(printable(word.text) for word in missing[:5])
+        rest = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        console.print(
+            escape(f"No move of norm up to {result.limit:g} that changes the prediction was found for: {names}{rest}."),
+            soft_wrap=True,
+        )
+    console.print(
+        "flips at: the smallest move found that changes the prediction, in units of the word's own norm; a smaller one "
+        "may exist.",
+        soft_wrap=True,
+    )
+    reasons = {word.reason for word in result.words if word.certified == 0 and word.reason}
+    proven = "certified: no move up to this can change it (0: nothing is proven"
+    console.print(escape(proven + (f": {'; '.join(sorted(reasons))})." if reasons else ").")), soft_wrap=True)
+    tried = [word.tried for word in result.words if word.tried]
+    if tried:
+        console.print(
+            f"real word: the nearest that changes it; up to {max(tried):,} were tried in a word's place, the nearest "
+            "first (-: none of them does, or none could be tried).",
+            soft_wrap=True,
+        )
+    pieces = [word for word in result.words if len(word.tokens) > 1]
+    if pieces:
+        console.print("A word of several tokens is represented by the token that needs the smallest move.")
+    console.print(f"{result.gradients:,} gradients, {result.seconds:.1f} s; checked: {result.checked}")
+
+
+def profile_table(result: "RadiusProfile") -> None:
+    """One row a word, one column a radius: the largest change found there."""
+    console = Console(highlight=False)
+    about = result.map.get("model")
+    name = str(result.map["map"]) if about is None else f"{short_name(about)}, output {result.map['output']}"
+    title = f"{printable(name)}: largest change found within a radius, in units of the word's own norm"
+    console.print(escape(title), soft_wrap=True)
+    table = Table(box=None, padding=(0, 1))
+    table.add_column("word")
+    table.add_column("")
+    for radius in result.radii:
+        table.add_column(f"{radius:g}", justify="right")
+    if result.prediction is not None:
+        table.add_column("flips at", justify="right")
+    ranked = sorted(result.words, key=lambda word: -word.lower[0])
+    for word in ranked[:MOST_ROWS]:
+        flip = [] if result.prediction is None else [_short(word.flip)]
+        table.add_row(_name(word.text), f"word {word.word + 1}", *(f"{value:.3g}" for value in word.lower), *flip)
+    if all(None not in word.upper for word in result.words):
+        most = [max(word.upper[k] or 0.0 for word in result.words) for k in range(len(result.radii))]
+        table.add_row("no word can exceed", "", *(f"{value:.3g}" for value in most))
+    console.print(table)
+    more(console, len(ranked) - MOST_ROWS, "words")
+    first, last = result.spread(0), result.spread(-1)
+    console.print(
+        f"The words differ by a factor of {first:.1f} at radius {result.radii[0]:g}, of {last:.1f} at "
+        f"{result.radii[-1]:g}.",
+        soft_wrap=True,
+    )
+    reasons = {word.reason for word in result.words if word.reason}
+    if reasons:
+        console.print(escape(f"No upper bound: {'; '.join(sorted(reasons))}."), soft_wrap=True)
+    console.print(f"{result.evaluations:,} evaluations, {result.seconds:.1f} s; checked: {result.checked}")
+
+
+def _class(name: str) -> str:
+    """A class as it is; a next token with spaces around it in quotes."""
+    return name if name and name == name.strip() else repr(name)
+
+
+def _certified(radius: float) -> str:
+    return "any move" if math.isinf(radius) else f"{radius:.3g}"
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _name(text: str) -> Text:
+    name = Text(printable(text), no_wrap=True)
+    name.truncate(24, overflow="ellipsis")
+    return name

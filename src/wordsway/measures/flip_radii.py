@@ -1,0 +1,196 @@
+"""The result of `flip_radius`: for each word, how far it must move before the prediction changes."""
+
+import json
+import math
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from wordsway.support.dataframes import frame
+from wordsway.support.errors import InputError
+from wordsway.support.files import write_text
+from wordsway.support.plotting import BLUE, GREEN, GREY, ORANGE, new_axes, plain
+
+FORMAT = "wordsway.flip-radius/1"
+_INFINITE = "infinite"  # how JSON, which has no infinity, says it
+_MOST_BARS = 40
+
+
+@dataclass(frozen=True)
+class RealFlip:
+    """The nearest real word that changes the prediction to `to`; `radius` is its distance in units of the old word's
+    norm, `distance` the same in absolute terms."""
+
+    text: str
+    radius: float
+    distance: float
+    to: str
+
+
+@dataclass(frozen=True)
+class WordFlip:
+    """One word: the smallest move found that changes the prediction, and what is proven.
+
+    `radius` is the norm of that move in units of the word's own norm (`norm`), `distance` the same in absolute terms,
+    `to` the class that it changes the prediction to; all are None where no move within the allowed radius was found.
+    `certified` is a radius, in the same units, within which no move can change the prediction: 0 where nothing is
+    proven (`reason` says why), infinite where no move of any size can. It holds except with probability
+    `certified_failure`. `token` is what moves; a word of several `tokens` is represented by the one with the smallest
+    radius. `real` is the nearest real word that changes the prediction, of the `tried` nearest ones.
+    """
+
+    word: int
+    text: str
+    span: tuple[int, int]
+    tokens: tuple[int, ...]
+    token: int
+    norm: float
+    radius: float | None
+    distance: float | None
+    to: str | None
+    certified: float
+    certified_failure: float
+    reason: str | None
+    real: RealFlip | None
+    tried: int
+    untried: str | None
+    gradients: int
+
+    @staticmethod
+    def of(values: dict[str, Any]) -> "WordFlip":
+        """Read the JSON values of a word."""
+        made = {**values, "span": tuple(values["span"]), "tokens": tuple(values["tokens"])}
+        made["certified"] = math.inf if values["certified"] == _INFINITE else float(values["certified"])
+        made["real"] = None if values["real"] is None else RealFlip(**values["real"])
+        return WordFlip(**made)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FlipRadii:
+    """Lengths of the moves of each word that change the prediction, the smallest first.
+
+    `prediction` is what is predicted for the text as it is (`probability` of it, for a model's logits), and `limit` the
+    largest move that was allowed, in units of each word's norm. `gradients` counts all runs of the search: one without
+    a gradient counts 0.4. `deltas` are the moves found, by word (in memory only, not in a file).
+    """
+
+    prediction: str
+    probability: float | None
+    limit: float
+    words: tuple[WordFlip, ...]
+    map: dict[str, Any]
+    text: dict[str, Any] | None
+    gradients: int
+    seed: int
+    seconds: float
+    checked: str
+    version: str
+    deltas: dict[int, Tensor]
+    made: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        first = self.words[0]
+        best = "no flip found" if first.radius is None else f"{first.text!r} flips it at {first.radius:.3f}"
+        return f"FlipRadii({self.prediction!r}: {best} of its norm; {len(self.words)} words)"
+
+    @property
+    def flipped(self) -> tuple[WordFlip, ...]:
+        """The words for which a move was found."""
+        return tuple(word for word in self.words if word.radius is not None)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table: one row a word."""
+        return [
+            {
+                "word": word.word + 1,
+                "text": word.text,
+                "radius": word.radius,
+                "distance": word.distance,
+                "to": word.to,
+                "certified": word.certified,
+                "real_word": None if word.real is None else word.real.text,
+                "real_radius": None if word.real is None else word.real.radius,
+                "real_distance": None if word.real is None else word.real.distance,
+                "tried": word.tried,
+                "norm": word.norm,
+                "gradients": word.gradients,
+            }
+            for word in self.words
+        ]
+
+    def to_dataframe(self) -> Any:
+        """One row a word, the smallest radius first (pandas)."""
+        return frame(self.rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but `deltas`, as JSON values."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "deltas"}
+        words = [asdict(word) for word in self.words]
+        for word in words:
+            word["certified"] = word["certified"] if math.isfinite(word["certified"]) else _INFINITE
+        return {"format": FORMAT, **values, "words": words}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write JSON. The file appears whole or not at all."""
+        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> "FlipRadii":
+        """Read what `save` wrote."""
+        try:
+            values = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"{os.fspath(path)!r} is not JSON: {error}") from None
+        return FlipRadii.of(values, repr(os.fspath(path)))
+
+    @staticmethod
+    def of(values: Any, name: str) -> "FlipRadii":
+        """A result from its JSON values; `name` is how an error calls them."""
+        found = values.get("format") if isinstance(values, dict) else None
+        if found != FORMAT:
+            raise InputError(f"{name} has no flip radii: its format is {found!r}, not {FORMAT!r}")
+        try:
+            fields = {key: value for key, value in values.items() if key != "format"}
+            words = tuple(WordFlip.of(word) for word in fields.pop("words"))
+            return FlipRadii(**fields, words=words, deltas={})
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"{name} is a damaged result: {error}; measure it again") from None
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw a line a word: the radius found, the certified one, and the nearest real word. Returns the axes."""
+        shown = self.words[:_MOST_BARS]
+        ax = ax or new_axes(7.4, 1.9 + 0.3 * len(shown))
+        reals = [word.real.radius for word in shown if word.real is not None]
+        furthest = max([self.limit, *reals])
+        beside: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 8}
+        for k, word in enumerate(shown):
+            if word.certified > 0:
+                proven = min(word.certified, 1.18 * furthest)
+                ax.barh(k, proven, color=GREEN, height=0.66, alpha=0.35, label="proven: no move up to here flips it")
+            if word.radius is None:
+                ax.annotate("no flip found", (0, k), xytext=(4, 0), **beside)
+            else:
+                ax.plot([0, word.radius], [k, k], color=BLUE, linewidth=1.2)
+                ax.plot([word.radius], [k], "o", color=BLUE, markersize=7, label="smallest move found that flips it")
+                ax.annotate(f"{word.radius:.3f}", (word.radius, k), xytext=(8, 0), **beside)
+            if word.real is not None:
+                at = word.real.radius
+                ax.plot([at], [k], "D", color=ORANGE, markersize=5, label="nearest real word that flips it")
+                ax.annotate(plain(word.real.text), (at, k), xytext=(8, 0), **beside)
+        ax.axvline(self.limit, color=GREY, linewidth=0.8, linestyle=":", label="largest move allowed")
+        ax.set_yticks(range(len(shown)), [plain(word.text) for word in shown])
+        ax.set_ylim(len(shown) - 0.4, -0.6)
+        ax.set_xlim(0, 1.18 * furthest)
+        ax.set_xlabel("length of the move, in units of the word's own norm")
+        title = f"How far a word must move before \u201c{self.prediction}\u201d changes"
+        ax.set_title(plain(title), loc="left", fontsize=10, fontweight="bold")
+        ax.spines[["top", "right"]].set_visible(False)
+        handles, labels = ax.get_legend_handles_labels()
+        once = dict(zip(labels, handles, strict=True))
+        ax.figure.legend(once.values(), once.keys(), frameon=False, fontsize=8.5, loc="outside lower left", ncols=2)
+        return ax

@@ -1,0 +1,171 @@
+"""The result of `radius_profile`: the change of each word against the radius."""
+
+import json
+import math
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from wordsway.support.dataframes import frame
+from wordsway.support.errors import InputError
+from wordsway.support.files import write_text
+from wordsway.support.plotting import GREY, new_axes, plain
+
+FORMAT = "wordsway.radius-profile/1"
+_MOST_LINES = 12  # words that have a colour and a name of their own in a picture; the others are grey
+
+
+@dataclass(frozen=True)
+class WordProfile:
+    """One word: the largest change found (`lower`) and the bound (`upper`, None where there is none, for a `reason`) at
+    each radius. `flip` is the smallest radius found at which the prediction changes, where that was asked for."""
+
+    word: int
+    text: str
+    span: tuple[int, int]
+    tokens: tuple[int, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float | None, ...]
+    reason: str | None
+    flip: float | None
+
+    @staticmethod
+    def of(values: dict[str, Any]) -> "WordProfile":
+        """Read the JSON values of a word."""
+        made: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        return WordProfile(**made)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RadiusProfile:
+    """The change of the features against the radius, one line a word, in the order of the text. `radii` are in units of
+    each word's own norm. Changes found never fall with the radius, since a larger ball contains the smaller ones.
+    `prediction` is there where flip radii were searched too."""
+
+    radii: tuple[float, ...]
+    words: tuple[WordProfile, ...]
+    prediction: str | None
+    map: dict[str, Any]
+    text: dict[str, Any] | None
+    evaluations: int
+    seed: int
+    seconds: float
+    checked: str
+    version: str
+    made: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"RadiusProfile({len(self.words)} words, radii {', '.join(f'{r:g}' for r in self.radii)})"
+
+    def spread(self, position: int) -> float:
+        """The largest change of a word at a radius, over the smallest: how far words differ there."""
+        values = [word.lower[position] for word in self.words]
+        return max(values) / max(min(values), 1e-300)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table: one row for each word and radius."""
+        return [
+            {
+                "word": word.word + 1,
+                "text": word.text,
+                "radius": radius,
+                "lower": word.lower[k],
+                "upper": word.upper[k],
+                "flips": None if self.prediction is None else word.flip is not None and word.flip <= radius,
+            }
+            for word in self.words
+            for k, radius in enumerate(self.radii)
+        ]
+
+    def to_dataframe(self) -> Any:
+        """One row for each word and radius (pandas)."""
+        return frame(self.rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON values."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {"format": FORMAT, **values, "words": [asdict(word) for word in self.words]}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write JSON. The file appears whole or not at all."""
+        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> "RadiusProfile":
+        """Read what `save` wrote."""
+        try:
+            values = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"{os.fspath(path)!r} is not JSON: {error}") from None
+        return RadiusProfile.of(values, repr(os.fspath(path)))
+
+    @staticmethod
+    def of(values: Any, name: str) -> "RadiusProfile":
+        """A result from its JSON values; `name` is how an error calls them."""
+        found = values.get("format") if isinstance(values, dict) else None
+        if found != FORMAT:
+            raise InputError(f"{name} is no profile over the radius: its format is {found!r}, not {FORMAT!r}")
+        try:
+            fields = {key: value for key, value in values.items() if key != "format"}
+            words = tuple(WordProfile.of(word) for word in fields.pop("words"))
+            return RadiusProfile(**{**fields, "radii": tuple(fields["radii"])}, words=words)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"{name} is a damaged result: {error}; measure it again") from None
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw a line a word, with a star where the prediction changes; dashed: what no move can exceed. Returns the
+        axes."""
+        from matplotlib import colormaps
+
+        ax = ax or new_axes(8.2, 4.8)
+        ranked = sorted(self.words, key=lambda word: -word.lower[0])
+        steps = max(1, min(len(ranked), _MOST_LINES) - 1)
+        colours = [colormaps["viridis"](0.92 * k / steps) for k in range(_MOST_LINES)]
+        for k, word in enumerate(ranked):
+            colour = colours[k] if k < _MOST_LINES else GREY
+            name = plain(word.text) if k < _MOST_LINES else None
+            ax.plot(self.radii, word.lower, color=colour, marker="o", markersize=3.5, linewidth=1.4, label=name)
+            if word.flip is not None and self.radii[0] <= word.flip <= self.radii[-1]:
+                ax.plot([word.flip], [_between(self.radii, word.lower, word.flip)], "*", color=colour, markersize=12,
+                        markeredgecolor="#333333", markeredgewidth=0.6)  # fmt: skip
+        for bounds in {word.upper for word in self.words if None not in word.upper}:
+            ax.plot(self.radii, bounds, color=GREY, linestyle="--", linewidth=1.0)
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_xticks(self.radii, [f"{radius:g}" for radius in self.radii])
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.minorticks_off()
+        ax.set_xlabel("radius, in units of the word's own norm")
+        ax.set_ylabel("relative change of the output, found")
+        first, last = self.spread(0), self.spread(-1)
+        title = f"Words differ {first:.1f}-fold at radius {self.radii[0]:g}, {last:.1f}-fold at {self.radii[-1]:g}"
+        ax.set_title(plain(title), loc="left", fontsize=10, fontweight="bold")
+        ax.grid(True, color="#dddddd", linewidth=0.6)
+        ax.spines[["top", "right"]].set_visible(False)
+        self._legend(ax)
+        return ax
+
+    def _legend(self, ax: Any) -> None:
+        from matplotlib.lines import Line2D
+
+        handles, _ = ax.get_legend_handles_labels()
+        if any(word.flip is not None for word in self.words):
+            star = {"marker": "*", "linestyle": "", "color": "white", "markeredgecolor": "#333333", "markersize": 11}
+            handles.append(Line2D([], [], **star, label="the prediction changes"))
+        if any(None not in word.upper for word in self.words):
+            handles.append(Line2D([], [], color=GREY, linestyle="--", label="no move can exceed"))
+        if len(self.words) > _MOST_LINES:
+            handles.append(Line2D([], [], color=GREY, label=f"{len(self.words) - _MOST_LINES} other words"))
+        ax.legend(handles=handles, frameon=False, fontsize=8.5, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+
+
+def _between(radii: tuple[float, ...], values: tuple[float, ...], radius: float) -> float:
+    """The value of a line at a radius between two others, on logarithmic axes."""
+    k = next((k for k in range(1, len(radii)) if radius <= radii[k]), len(radii) - 1)
+    if k < 1:
+        return values[0]
+    share = math.log(radius / radii[k - 1]) / math.log(radii[k] / radii[k - 1])
+    return values[k - 1] ** (1 - share) * values[k] ** share
