@@ -241,8 +241,7 @@ class PlaceSearch:
 
     def _gather(self, tokens: Sequence[int], steps: int) -> None:
         """Let each of some tokens climb from the middle of the best places that are much like each other. Each of those
-        leans towards its own token, as its ball demands; in their middle that cancels out, so that it is worth little
-        at once, but leads higher than most of them do."""
+        leans towards its own token, as its ball demands; in their middle that cancels, and it leads higher."""
         if not tokens:
             return
         best = sorted(self.places.values(), key=lambda place: -place.value)[: max(2, self.effort.core)]
@@ -255,9 +254,7 @@ class PlaceSearch:
         if tokens:  # where no round was made, a core token may not have been among the best scouts
             self._climb(tokens, [self.places[token].row for token in tokens], 0.0, self.effort.polish, _SLOWER)
 
-    def _climb(
-        self, tokens: Sequence[int], rows: Sequence[Float[Tensor, " d"]], height: float, steps: int, slow: float
-    ) -> None:
+    def _climb(self, tokens: Sequence[int], rows: Sequence[Tensor], height: float, steps: int, slow: float) -> None:
         """Let tokens climb, each from a place of its own."""
         views, region, _ = self._open(tokens, torch.float64)
         starts = torch.stack([self._start(token, row) for token, row in zip(tokens, rows, strict=True)])
