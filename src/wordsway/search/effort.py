@@ -7,7 +7,8 @@ _LOOKED_AT = 16  # places at most whose value is computed before the best are vi
 JUDGES = 6  # tokens that say what a scout's place is worth to others: each costs LOOK evaluations for every scout
 IDLE = 3  # rounds with little gain, after which the core is done: one may just be unlucky
 LOOK = 0.4  # cost of a value without its gradient, in evaluations: there is no backward pass
-AGAIN = 1 / 6  # of all tokens, at most, climb again, where they came out low; a third is not worth it (docs/search.md)
+SECOND = 1 / 2  # of all tokens, at most, climb a second time from a middle of places, where they came out low
+AGAIN = 1 / 6  # and from single places, where they still are low; a third is not worth it (docs/search.md)
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Effort:
         scouting = self.scouts * (self.wide + LOOK * JUDGES) + finalists(self.scouts) * self.finish
         polishes = max(1, min(self.rounds, IDLE))
         core = self.core * (self.rounds * self.visit + polishes * self.polish)
-        other = self.last + LOOK * self.looked_at + AGAIN * self.visit
+        other = (1 + SECOND) * self.last + AGAIN * self.visit
         return scouting + core + other * max(0, tokens - self.core)
 
     def scaled(self, factor: float) -> "Effort":

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from wordsway.maps.base import FeatureMap, View
 from wordsway.search.ascent import Found, Objective, glide, start_points
-from wordsway.search.effort import AGAIN, IDLE, JUDGES, LOOK, Effort, finalists
+from wordsway.search.effort import AGAIN, IDLE, JUDGES, LOOK, SECOND, Effort, finalists
 from wordsway.search.finish import finish
 from wordsway.search.metric import Metric
 from wordsway.search.regions import FROM_THE_EDGE, Ball
@@ -36,7 +36,7 @@ _ALIKE = 0.5  # cosine above which two changes of the features point the same wa
 _SLOW = 1.0  # of a round's least gain, in 16 steps: a climb that is slower ends
 _SLOWER = 0.3  # the same for first places and for the core after its rounds, from whose places others begin
 _FIRST_TRACKS = 4  # for the places of an excerpt, of which the text's best need not be the excerpt's best
-_LOW = 0.9  # of the middle token's (squared) value: less, and a token may have missed something and tries again
+_LOW = 0.9  # of the (squared) value of others: less, and a token may have missed something and tries again
 _RETURNS = 3  # rounds of the core on the text itself, after those on an excerpt: few, as a run costs more here
 _IDLE_FROM_LANDMARKS = 2  # rounds with little gain that end a core with landmarks: fewer, as it began at good places
 WORTH_IT = 4  # rounds; where fewer are made, places of other texts or of an excerpt save nothing
@@ -149,13 +149,19 @@ class PlaceSearch:
         rest = [token for token in tokens if token not in self.core or token not in self.places]
         if rest:
             self._gather(rest, self.effort.last)
-            rest.sort(key=lambda token: self.places[token].value)
-            low = _LOW * self.places[rest[len(rest) // 2]].value
-            self._visit([token for token in rest[: int(AGAIN * len(rest))] if self.places[token].value < low])
+            self._gather(self._low(rest, 1 / 8, SECOND), self.effort.last)  # what others found since is a better middle
+            self._visit(self._low(rest, 1 / 2, AGAIN))
         return [
             Found(place.row[None] - self.X[token], place.value, math.ceil(self.spent.get(token, 0)))
             for token, place in ((token, self.places[token]) for token in tokens)
         ]
+
+    def _low(self, tokens: Sequence[int], level: float, share: float) -> list[int]:
+        """Choose tokens whose values are low beside the one that so many places are above: at most a share of all."""
+        values = sorted((place.value for place in self.places.values()), reverse=True)
+        low = _LOW * values[int(level * len(values))]
+        lowest = sorted(tokens, key=lambda token: self.places[token].value)[: int(share * len(tokens))]
+        return [token for token in lowest if self.places[token].value < low]
 
     @property
     def covariance(self) -> Float[Tensor, "d d"]:
@@ -235,9 +241,10 @@ class PlaceSearch:
 
     def _gather(self, tokens: Sequence[int], steps: int) -> None:
         """Let each of some tokens climb from the middle of the best places that are much like each other. Each of those
-        leans towards its own token, as its ball demands; in their middle that cancels out, so that it is worth little
-        at once, but leads higher than most of them do."""
-        best = sorted(self.places.values(), key=lambda place: -place.value)[: self.effort.looked_at]
+        leans towards its own token, as its ball demands; in their middle that cancels, and it leads higher."""
+        if not tokens:
+            return
+        best = sorted(self.places.values(), key=lambda place: -place.value)[: max(2, self.effort.core)]
         middle = torch.stack([place.row for place in best if _cosine(place.row, best[0].row) > _ONE_FAMILY]).mean(0)
         self._climb(tokens, [middle] * len(tokens), FROM_THE_EDGE, steps, _SLOW)
 
@@ -247,9 +254,7 @@ class PlaceSearch:
         if tokens:  # where no round was made, a core token may not have been among the best scouts
             self._climb(tokens, [self.places[token].row for token in tokens], 0.0, self.effort.polish, _SLOWER)
 
-    def _climb(
-        self, tokens: Sequence[int], rows: Sequence[Float[Tensor, " d"]], height: float, steps: int, slow: float
-    ) -> None:
+    def _climb(self, tokens: Sequence[int], rows: Sequence[Tensor], height: float, steps: int, slow: float) -> None:
         """Let tokens climb, each from a place of its own."""
         views, region, _ = self._open(tokens, torch.float64)
         starts = torch.stack([self._start(token, row) for token, row in zip(tokens, rows, strict=True)])
