@@ -57,7 +57,8 @@ def test_values_are_those_of_plain_moves() -> None:
         radii = [radius * size for size in tokens.X.double().norm(dim=1).tolist()]
         alone = ws.word_sensitivity(phi, tokens, radius=radii, budget="quick", random_draws=0)
         for word, entry in zip(found.words, alone.words or (), strict=True):
-            assert word.lower[k] >= 0.8 * entry.lower  # two searches of a deep model
+            # Two searches of a deep model; at large radii the other one's result is among those that are compared.
+            assert word.lower[k] >= (1 - 1e-6 if radius >= 0.5 else 0.8) * entry.lower
             assert word.lower[k] <= (math.inf if word.upper[k] is None else word.upper[k] or 0.0)
     assert found.prediction is not None  # it is a classifier, so flips are looked for
     for word in found.words:

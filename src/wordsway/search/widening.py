@@ -83,6 +83,11 @@ class WideningSearch:
                 self._climb(group, share, dict(self.deltas), others_only=True)
         return dict(self.deltas)
 
+    def offer(self, token: int, delta: Float[Tensor, " d"], value: float) -> None:
+        """Take a move that was found elsewhere, with its squared change, if it is better than what the token has."""
+        if value > self.values.get(token, -1.0):
+            self.deltas[token], self.values[token] = delta, value
+
     def _climb(self, group: list[int], share: float, known: dict[int, Tensor], others_only: bool = False) -> None:
         """Search some tokens side by side, and keep what is better than what they had."""
         views = [self._view(token) for token in group]
@@ -102,8 +107,7 @@ class WideningSearch:
         self.evaluations += (spent + taken) * len(group)
         moves = (region.delta(e) * scale)[:, 0, 0].to("cpu", torch.float64)
         for token, move, value in zip(group, moves, values[:, 0].tolist(), strict=True):
-            if value > self.values.get(token, -1.0):
-                self.deltas[token], self.values[token] = move, value
+            self.offer(token, move, value)
 
     def _glide(
         self, views: Sequence[View], objective: Objective, region: Ball, starts: Tensor | None
