@@ -50,6 +50,31 @@ class TestFlip:
         assert words in shown and len(shown.strip().splitlines()) == 1
 
 
+class TestRanges:
+    def test_all_words_share_a_range(self, tmp_path: Path) -> None:
+        out = tmp_path / "ranges.json"
+        shown = run("ranges", TEXT, "--out", str(out))
+        assert "predicts 'positive'" in shown and shown.count("any one word") == 1 and "For 0 of 4 words" in shown
+        saved = json.loads(out.read_text())
+        assert saved["format"] == "wordsway.logit_ranges/1" and len(saved["words"]) == 4 and saved["made"]["versions"]
+        for word in saved["words"]:
+            for low, logit, high in zip(word["low"], saved["logits"], word["high"], strict=True):
+                assert low < logit < high and f"{low:.3g} to {high:.3g}" in shown
+
+    def test_one_word(self) -> None:
+        assert "word 2" in run("ranges", TEXT, "--word", "love")
+        (word,) = json.loads(run("ranges", TEXT, "--word", "love", "--json"))["words"]
+        assert word["text"] == "love" and word["flips_never"] is False
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [(["--model", "minilm"], "classifies no texts"), (["--word", "banana"], "not in the text")],
+    )
+    def test_errors_are_one_line(self, arguments: list[str], words: str) -> None:
+        shown = run("ranges", TEXT, *arguments, code=2)
+        assert words in shown and len(shown.strip().splitlines()) == 1
+
+
 class TestProfile:
     def test_of_a_map(self, tmp_path: Path) -> None:
         out, page, picture = tmp_path / "p.json", tmp_path / "p.html", tmp_path / "p.svg"

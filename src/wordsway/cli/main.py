@@ -12,6 +12,7 @@ from wordsway.cli import (
     generalize_command,
     layers_command,
     measure_command,
+    ranges_command,
     report_command,
     reproduce_command,
     resume_command,

@@ -13,6 +13,7 @@ from wordsway.cli.show import MOST_ROWS, coloured, more
 
 if TYPE_CHECKING:
     from wordsway.measures.flip_radii import FlipRadii, WordFlip
+    from wordsway.measures.logit_ranges import LogitRanges
     from wordsway.measures.profile_result import RadiusProfile
 
 
@@ -112,6 +113,33 @@ def profile_table(result: "RadiusProfile") -> None:
     if reasons:
         console.print(escape(f"No upper bound: {'; '.join(sorted(reasons))}."), soft_wrap=True)
     console.print(f"{result.evaluations:,} evaluations, {result.seconds:.1f} s; checked: {result.checked}")
+
+
+def ranges_table(result: "LogitRanges") -> None:
+    """One row for each word and class; once for all words where their ranges are the same."""
+    console = Console(highlight=False)
+    console.print(escape(f"{short_name(result.model)} predicts {printable(repr(result.prediction))}"), soft_wrap=True)
+    same = len(result.words) > 1 and len({(each.low, each.high, each.margin_low) for each in result.words}) == 1
+    table = Table(box=None, padding=(0, 1))
+    for name in ("word", "", "class", "logit", "proven range", "lead of the prediction", "proven range"):
+        table.add_column(name, justify="left" if name in ("word", "", "class") else "right")
+    lead = max(result.logits)
+    for each in result.words[: 1 if same else MOST_ROWS]:
+        where = ("any one word", "") if same else (_name(each.text), f"word {each.word + 1}")
+        for k, label in enumerate(result.labels):
+            own = label == result.prediction
+            margin = "-" if own else f"{lead - result.logits[k]:.3g}"
+            ahead = "-" if own else f"{each.margin_low[k]:.3g} to {each.margin_high[k]:.3g}"
+            cells = (f"{result.logits[k]:.3g}", f"{each.low[k]:.3g} to {each.high[k]:.3g}", margin, ahead)
+            table.add_row(*(where if k == 0 else ("", "")), _name(_class(label)), *cells)
+    console.print(table)
+    more(console, 0 if same else len(result.words) - MOST_ROWS, "words")
+    never = sum(each.flips_never for each in result.words)
+    console.print(
+        f"No change of the embedding of one word, of any size, leaves these ranges. For {never} of "
+        f"{len(result.words)} words this proves that the prediction stays.",
+        soft_wrap=True,
+    )
 
 
 def _class(name: str) -> str:
