@@ -1,5 +1,6 @@
 """Landmarks: found once a model, kept, read again, and only ever starts of a search."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from torch import Tensor
 import wordsway as ws
 from wordsway.search import landmarks
 from wordsway.search.effort import Effort
-from wordsway.search.landmarks import distinct, landmarks_of
+from wordsway.search.landmarks import SHIPPED, distinct, file_name, landmarks_of, read_landmarks
 from wordsway.search.places import Landmarks, Place, PlaceSearch
 
 SENTENCE = "The food was good, but the waiter was rude."
@@ -115,3 +116,29 @@ def test_distinct_places_are_the_highest_of_their_kind() -> None:
     places = [Place(a, 1.0), Place(a + 0.1 * b, 3.0), Place(b, 2.0), Place(b + 0.1 * a, 1.5)]
     assert [row.tolist() for row in distinct(places, 12)] == [(a + 0.1 * b).tolist(), b.tolist()]
     assert len(distinct(places, 1)) == 1
+
+
+@pytest.mark.parametrize("name", ["minilm:last", "minilm:pooled", "sentiment:logits"])
+def test_bundled_models_have_landmarks_from_the_start(name: str, short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, _, output = name.partition(":")
+    phi = ws.PretrainedMap(model, output)
+    X, radii = asked(phi)
+    monkeypatch.setattr(landmarks, "find_landmarks", lambda *_, **__: pytest.fail("landmarks were looked for"))
+    shipped = landmarks_of(phi, X, radii, "cpu")
+    assert shipped is not None and not short.exists()
+    starts = PlaceSearch(phi, X, radii, SMALL, 0, landmarks=shipped)
+    # They are good starts on a sentence that they were not made from: better than anything random.
+    token = 5
+    at_once = starts._worth([token], list(shipped.rows))[1].max()
+    random = torch.nn.functional.normalize(
+        torch.randn(64, X.shape[1], generator=torch.Generator().manual_seed(0)), dim=1
+    )
+    assert float(at_once) > float(phi.view(X, [token]).sq_norm(radii[token] * random[:, None]).max())
+
+
+def test_every_shipped_file_belongs_to_a_bundled_model() -> None:
+    names = [("minilm", "last"), ("minilm", "pooled"), ("sentiment", "logits")]
+    maps = [ws.PretrainedMap(model, output) for model, output in names]
+    known = {file_name(json.dumps(phi.config(), sort_keys=True), 1.0) for phi in maps}
+    assert {path.name for path in SHIPPED.iterdir()} == known
+    assert all(read_landmarks(SHIPPED / name, 384) is not None for name in known)

@@ -6,6 +6,9 @@ scouts, which is most of the work for a short one. Landmarks are starts and noth
 checked on the text itself.
 
 They do not depend on the seed of a measurement: what seeds would change is mostly which maxima the scouts end in.
+
+Landmarks of the bundled models come with the package (`shipped`, made by tools/make_landmarks.py), so that these models
+are searched from the same starts on every machine, and at once.
 """
 
 import hashlib
@@ -27,7 +30,8 @@ from wordsway.support.files import cache_folder, write_bytes
 from wordsway.tokens import Tokens
 
 SEED = 0  # fixed, so that landmarks do not depend on the seed of a measurement
-_FORMAT = "wordsway.landmarks/1"
+SHIPPED = Path(__file__).parent / "shipped"  # made by tools/make_landmarks.py
+_FORMAT = "wordsway.landmarks/2"
 # Wide rather than high: a text climbs on from landmarks, but misses a maximum that no scout came to. With 12 scouts,
 # one seed of two ended 15% lower on the text that followed; three rounds instead of one gained nothing there.
 _EFFORT = Effort(scouts=30, rounds=1, polish=48, finish=64)
@@ -51,13 +55,22 @@ def landmarks_of(
         return None
     name, texts = named
     share = float(f"{float(shares.mean()):.3g}")
-    key = json.dumps([_FORMAT, name, share, SEED], sort_keys=True)
-    path = cache_folder() / "landmarks" / f"{hashlib.sha256(key.encode()).hexdigest()}.safetensors"
-    kept = _read(path, X.shape[1])
+    path = cache_folder() / "landmarks" / file_name(name, share)
+    kept = read_landmarks(SHIPPED / path.name, X.shape[1]) or read_landmarks(path, X.shape[1])
     if kept is None:
         kept = find_landmarks(phi, texts, share, device, progress)
-        _write(path, kept)
+        try:
+            write_landmarks(path, kept)
+        except OSError as error:  # a full disk, or a folder that cannot be written: they are found anew next time
+            reason = error.strerror or str(error)
+            warnings.warn(f"landmarks are not kept in {path.parent}: {reason}", TextWarning, stacklevel=2)
     return kept
+
+
+def file_name(name: str, share: float) -> str:
+    """Name the file of a map's landmarks, for radii that are a share of the tokens' norms."""
+    key = json.dumps([_FORMAT, name, share, SEED], sort_keys=True)
+    return f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.safetensors"
 
 
 def find_landmarks(
@@ -79,7 +92,13 @@ def find_landmarks(
         covariance += search.covariance
         if progress:
             progress(0.5 * done / len(texts))  # about half of what a short text takes in all
-    return Landmarks(torch.stack(rows), covariance)
+    return compact(torch.stack(rows), covariance)
+
+
+def compact(rows: Float[Tensor, "k d"], covariance: Float[Tensor, "d d"]) -> Landmarks:
+    """Make landmarks in the precision that they are kept in, so that the first search begins like all later ones."""
+    covariance = covariance / covariance.diagonal().max().clamp(min=1e-30)  # only its shape matters
+    return Landmarks(rows.float().double(), covariance.half().float())
 
 
 def distinct(places: Sequence[Place], count: int) -> list[Float[Tensor, " d"]]:
@@ -91,7 +110,7 @@ def distinct(places: Sequence[Place], count: int) -> list[Float[Tensor, " d"]]:
     return chosen[:count]
 
 
-def _read(path: Path, d: int) -> Landmarks | None:
+def read_landmarks(path: Path, d: int) -> Landmarks | None:
     """Read what was kept; a file that is damaged, or not what it should be, is as good as none."""
     from safetensors import SafetensorError, safe_open
 
@@ -100,26 +119,22 @@ def _read(path: Path, d: int) -> Landmarks | None:
     try:
         with safe_open(path, framework="pt") as file:
             total = (file.metadata() or {})["sum"]
-            kept = Landmarks(file.get_tensor("rows"), file.get_tensor("covariance"))
+            rows, covariance = file.get_tensor("rows"), file.get_tensor("covariance")
     except (SafetensorError, OSError, KeyError):
         return None
-    right = kept.rows.dtype == torch.float64 and kept.rows.shape[1:] == (d,) and kept.covariance.shape == (d, d)
-    return kept if right and total == _checksum(kept) else None
+    right = rows.dtype == torch.float32 and rows.shape[1:] == (d,)
+    right = right and covariance.dtype == torch.float16 and covariance.shape == (d, d)
+    return Landmarks(rows.double(), covariance.float()) if right and total == _checksum(rows, covariance) else None
 
 
-def _write(path: Path, landmarks: Landmarks) -> None:
-    """Keep landmarks; where that fails, say so once and go on."""
+def write_landmarks(path: Path, landmarks: Landmarks) -> None:
+    """Keep landmarks in a file."""
     from safetensors.torch import save
 
-    tensors = {"rows": landmarks.rows.contiguous(), "covariance": landmarks.covariance.contiguous()}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, save(tensors, {"sum": _checksum(landmarks)}))
-    except OSError as error:
-        reason = error.strerror or str(error)
-        warnings.warn(f"landmarks are not kept in {path.parent}: {reason}", TextWarning, stacklevel=2)
+    rows, covariance = landmarks.rows.float().contiguous(), landmarks.covariance.half().contiguous()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, save({"rows": rows, "covariance": covariance}, {"sum": _checksum(rows, covariance)}))
 
 
-def _checksum(landmarks: Landmarks) -> str:
-    parts = (landmarks.rows.contiguous().numpy().data, landmarks.covariance.contiguous().numpy().data)
-    return f"{zlib.crc32(parts[1], zlib.crc32(parts[0])):08x}"
+def _checksum(rows: Tensor, covariance: Tensor) -> str:
+    return f"{zlib.crc32(covariance.numpy().data, zlib.crc32(rows.numpy().data)):08x}"
