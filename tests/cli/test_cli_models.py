@@ -14,7 +14,7 @@ TEXT = "I love her smile"
 def run(*arguments: str, code: int = 0) -> str:
     result = CliRunner().invoke(app, list(arguments))
     assert result.exit_code == code, result.output
-    return result.output
+    return result.output if code else result.stdout
 
 
 class TestMeasure:

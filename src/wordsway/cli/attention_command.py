@@ -39,7 +39,7 @@ def attention(
         from wordsway.support.progress import progress_bar
 
         opened = open_quietly(common.model, common.device)
-        with progress_bar(not common.as_json) as update:
+        with progress_bar("step", shorter="--budget quick") as update:
             result = attention_maps(
                 opened,
                 given,
@@ -54,6 +54,6 @@ def attention(
                 budget=common.budget.value,
                 seed=common.seed,
                 max_tokens=common.max_tokens,
-                progress=lambda done, total: update(done, total, "step"),
+                progress=update,
             )
         finish(result, common.as_json, common.out, attention_tables)

@@ -8,6 +8,7 @@ from wordsway.cli.help_pages import SEARCH, TEXT, PanelCommand
 from wordsway.cli.option_values import whole_numbers
 from wordsway.cli.options import GridOptions, data_option, option, with_options
 from wordsway.cli.output import finish_grid
+from wordsway.cli.run_studies import expected_seconds
 
 if TYPE_CHECKING:
     from wordsway.studies.curve import Curve
@@ -32,7 +33,8 @@ def curve(
         lengths, sizes = whole_numbers(n, "--n"), whole_numbers(d, "--d")
         grid = split_names(common.map), tuple(lengths), tuple(sizes), trials, common.seed, common.depth
         plan = CurvePlan(*grid, common.token, data, common.encoder, common.layer)
-        with progress_bar(not common.as_json) as update:
+        expected = expected_seconds(plan.study(), common.out, common.engine, common.workers)
+        with progress_bar("cell", "fewer --trials, --n or --map", expected) as update:
             result = measure_curve(plan, common.out, update, common.engine, common.workers)
         paths: list[Path] = []
         if common.out is not None:

@@ -52,7 +52,7 @@ def flip(
         from wordsway.support.provenance import made
 
         opened = open_quietly(common.model, common.device)
-        with progress_bar(not common.as_json) as update:
+        with progress_bar("step", shorter="--word W, --budget quick or --real-words 0") as update:
             result = flip_radius(
                 opened,
                 given,
@@ -64,7 +64,7 @@ def flip(
                 seed=common.seed,
                 max_tokens=common.max_tokens,
                 device=common.device,
-                progress=lambda done, total: update(done, total, "step"),
+                progress=update,
             )
         result = replace(result, made=made(command_line()))
         finish(result, common.as_json, common.out, flip_tables)

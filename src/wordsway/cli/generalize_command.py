@@ -10,6 +10,7 @@ from wordsway.cli.option_values import names_of, numbers_of
 from wordsway.cli.option_values import whole_numbers as whole
 from wordsway.cli.options import Device, GridOptions, data_option, option, with_options
 from wordsway.cli.output import finish_grid
+from wordsway.cli.run_studies import expected_seconds
 from wordsway.support import names
 from wordsway.support.errors import InputError
 from wordsway.support.names import either
@@ -93,7 +94,8 @@ def generalize(
             layer=common.layer,
             shorter_than=shorter_than,
         )
-        with progress_bar(not common.as_json) as update:
+        expected = expected_seconds(plan.study(device), common.out, common.engine, common.workers)
+        with progress_bar("cell", "fewer --trials, --n or --map", expected) as update:
             result = run(plan, common.out, update, device, common.engine, common.workers)
         paths: list[Path] = []
         if common.out is not None:

@@ -32,7 +32,7 @@ def layers(
         from wordsway.support.progress import progress_bar, say
 
         opened = open_quietly(common.model, common.device)
-        with progress_bar(not common.as_json) as update:
+        with progress_bar("evaluation", shorter="--budget quick or --no-real-words") as update:
             result = layer_profile(
                 opened,
                 given,
@@ -45,7 +45,7 @@ def layers(
                 budget=common.budget.value,
                 seed=common.seed,
                 max_tokens=common.max_tokens,
-                progress=lambda done, total: update(done, total, "evaluation"),
+                progress=update,
             )
         if word is None:
             say(f"no --word: the first one, {printable(result.word_text)!r}, was changed")

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from wordsway.measures.question import OpenQuestion, Question
 
 
+_SHORTER = "--word W, --budget quick or --no-certificate"
+
+
 def check_early(word: str | None, token: str | None, against: str | None, moves: bool) -> None:
     """Check what can be told to be wrong before a model is loaded."""
     if word is not None and token is not None:
@@ -133,11 +136,8 @@ def answer(question: "Question", against: str | None, watch: bool, end: ResultOu
     opened = open_question(question)
     if against is not None:
         return compare(opened, against, end)
-    with progress_bar(not end.as_json) as update:
-        result = opened.measure(
-            progress=lambda done, total: update(done, total, "token"),
-            each=said if watch else None,
-        )
+    with progress_bar("token", _SHORTER) as update:
+        result = opened.measure(progress=update, each=said if watch else None)
     named = isinstance(question.encoder, str)
     result = end.complete(opened.phi, opened.X, result, None if named else question.encoder)
     finish(result, end.as_json, end.out, show.sensitivity)
@@ -157,7 +157,7 @@ def answer_profile(question: "Question", radii: list[float], end: ResultOutput) 
     if isinstance(question.budget, int):
         raise InputError(f"--budget of several radii is {', '.join(BUDGETS)}, not a number")
     opened = open_question(question)
-    with progress_bar(not end.as_json) as update:
+    with progress_bar("radius", _SHORTER) as update:
         result = radius_profile(
             opened.phi,
             opened.X,
@@ -167,7 +167,7 @@ def answer_profile(question: "Question", radii: list[float], end: ResultOutput) 
             budget=question.budget or "default",
             seed=question.seed,
             device=question.device,
-            progress=lambda done, total: update(done, total, "radius"),
+            progress=update,
         )
     result = replace(result, made=made(command_line()))
     finish(result, end.as_json, end.out, profile_table)
@@ -178,6 +178,7 @@ def compare(opened: "OpenQuestion", against: str, end: ResultOutput) -> None:
     from wordsway.cli import show
     from wordsway.measures.compare_word import changed_word, substitution
     from wordsway.models.encoding.vocabulary import random_words
+    from wordsway.support.progress import waiting
     from wordsway.tokens import Tokens
 
     asked, text = opened.question, opened.X
@@ -186,5 +187,6 @@ def compare(opened: "OpenQuestion", against: str, end: ResultOutput) -> None:
     place = changed_word(text, other)
     options: dict[str, Any] = {"encoder": asked.encoder, "seed": asked.seed, "device": asked.device}
     words = random_words(text, place, asked.random_draws, **options) if asked.random_draws else []
-    result = end.compared(substitution(opened.phi, text, other, words, **opened.search))
+    with waiting("searching the largest change of this word"):
+        result = end.compared(substitution(opened.phi, text, other, words, **opened.search))
     finish(result, end.as_json, end.out, show.substitution)

@@ -39,7 +39,7 @@ class ResultOutput:
         if self.explained and not result.words:
             raise InputError("--explain looks into words: it needs a text, and tokens that move alone")
         if count and result.words:
-            with progress_bar(not self.as_json) as update:
+            with progress_bar("word explained", shorter="--explain N") as update:
                 result = explain(
                     phi,
                     X,
@@ -48,7 +48,7 @@ class ResultOutput:
                     encoder=encoder,
                     seed=self.seed,
                     device=self.device,
-                    progress=lambda done, total: update(done, total, "word explained"),
+                    progress=update,
                 )
         return replace(result, made=made(command_line()))
 

@@ -74,6 +74,21 @@ def run_and_show(
     _show(written, out, as_json)
 
 
+def expected_seconds(study: "Study", out: Path | None, engine: str, workers: int | None) -> float:
+    """Estimate how long the cells of a study take that a folder does not have yet."""
+    from wordsway.cli.show_runs import START
+    from wordsway.studies.run.engines import make_engine
+    from wordsway.studies.run.runner import make_plan
+    from wordsway.studies.run.store import Store, has_run
+
+    results = {}
+    if out is not None and has_run(out):
+        with Store.read(out) as store:
+            results = store.results()
+    plan, chosen = make_plan(results, [study]), make_engine(engine, workers, None)
+    return START + plan.seconds / (chosen.workers or 1) if plan.pending else 0.0
+
+
 def _show(written: "Written", out: Path, as_json: bool) -> None:
     """Print what came out; cells that failed end the command with code 1."""
     from wordsway.cli.show_runs import count_of, show_claims, show_means

@@ -77,7 +77,7 @@ def substitute(
             return finish(compared, common.as_json, common.out, prompt_tables)
         from wordsway.measures.best_words import substitutions
 
-        with progress_bar(not common.as_json) as update:
+        with progress_bar("text", shorter="--word W, --budget quick or --candidates FILE") as update:
             result = substitutions(
                 opened,
                 given,
@@ -92,6 +92,6 @@ def substitute(
                 budget=common.budget.value,
                 seed=common.seed,
                 max_tokens=common.max_tokens,
-                progress=lambda done, total: update(done, total, "text"),
+                progress=update,
             )
         finish(result, common.as_json, common.out, substitution_tables)

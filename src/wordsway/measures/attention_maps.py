@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
 from wordsway.support.plotting import heat, new_axes, plain
+from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.tokens import Tokens
 
 
@@ -145,6 +146,7 @@ class AttentionMaps:
         return f"{self.model}, layer {self.layer}, {which}"
 
 
+@takes_progress("step")
 def attention_maps(
     model: Any,
     text: str,
@@ -162,7 +164,7 @@ def attention_maps(
     tokenizer: Any = None,
     max_tokens: int | None = None,
     device: torch.device | str = "cpu",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
 ) -> AttentionMaps:
     """Attention of a text, beside that of another (`against`), or of the same with `word` moved so that it draws the
     attention of one `head` of `layer`, or of all on average (`attract`). `radius` counts in the word's own norm.
@@ -198,7 +200,9 @@ def attention_maps(
         if attract:
             reach = radius * float(tokens.X[list(moving)].double().norm(dim=1).max())
             attraction = Attraction(opened, tokens.X.double(), moving, layer, phi.at)
-            drawn = draw_attention(attraction, reach, seed, BUDGETS[budget], progress or (lambda done, total: None))
+            drawn = draw_attention(
+                attraction, reach, seed, BUDGETS[budget], as_function(progress) or (lambda done, total: None)
+            )
             delta = drawn.deltas[-1 if chosen is None else chosen - 1]
             after = all_weights(opened, moved(tokens.X.double(), moving, delta).to(opened.device, opened.dtype), phi.at)
             more |= {"radius": reach, "mass_after": mass(after, moving, rows), "targets": _targets(drawn)}

@@ -21,6 +21,7 @@ from wordsway.search.ascent import FEWEST
 from wordsway.support.cancelling import Cancel, asked_by_modules
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
+from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.seeds import generator
 from wordsway.tokens import Tokens, check_size, normalize_rows
 
@@ -31,6 +32,7 @@ _ASKED = 500  # questions to a map of several layers, each of which is a run thr
 _BATCH = 512
 
 
+@takes_progress("word")
 def explain(
     phi: FeatureMap | Callable[[Tensor], Tensor],
     tokens: Tokens,
@@ -41,7 +43,7 @@ def explain(
     encoder: Any = None,
     seed: int = 0,
     device: torch.device | str = "cpu",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
     cancel: Cancel | None = None,
 ) -> Sensitivity:
     """`result` with `explained`: for the `words` of the highest rank, or those given by their numbers from 0, the
@@ -69,12 +71,12 @@ def explain(
                 raise InputError(f"word {number} was not measured; the words are {min(known)} to {max(known)}")
         chosen = [known[number] for number in words]
     vocabulary = _Vocabulary(phi, tokens, encoder, seed, device, cancel)
-    found = []
+    found, tell = [], as_function(progress)
     with phi.cancellable(cancel):
         for word in chosen:
             found.append(_explained(phi, tokens, result, word, vocabulary, replacements))
-            if progress:
-                progress(len(found), len(chosen))
+            if tell:
+                tell(len(found), len(chosen))
     before = {each.word: each for each in result.explained or ()}
     merged = before | {each.word: each for each in found}
     return replace(result, explained=tuple(merged[number] for number in sorted(merged)))

@@ -24,6 +24,7 @@ from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS
+from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.tokens import Tokens, as_text, check_size
 
 REAL_WORDS = {"quick": 100, "default": 400, "thorough": 4000}  # nearest ones that are tried in a word's place
@@ -31,6 +32,7 @@ REAL_WORDS = {"quick": 100, "default": 400, "thorough": 4000}  # nearest ones th
 _NUDGES = (0.0, 1e-6, 3e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1)
 
 
+@takes_progress("step")
 def flip_radius(
     model: Any,
     text: str | Tokens | Tensor,
@@ -47,7 +49,7 @@ def flip_radius(
     tokenizer: Any = None,
     max_tokens: int | None = None,
     device: torch.device | str = "cpu",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
     cancel: Cancel | None = None,
 ) -> FlipRadii:
     """Find, for each word of a text, the smallest move of its embedding that changes the prediction.
@@ -76,11 +78,13 @@ def flip_radius(
     check_size(most, "real_words", least=0)
     steps = 100 + len(chosen)
 
+    tell = as_function(progress)
+
     def told(done: int) -> None:
         if cancel:
             cancel()
-        if progress:
-            progress(done, steps)
+        if tell:
+            tell(done, steps)
 
     with phi.cancellable(cancel):
         found = find_flips(margins, tokens, limit, budget, seed, lambda share: told(int(100 * share)))

@@ -22,9 +22,11 @@ from wordsway.search.ascent import BUDGETS, FEWEST
 from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device, find_dtype
 from wordsway.support.errors import InputError, ZeroError
+from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.tokens import Tokens, as_text, check_size
 
 
+@takes_progress("token")
 def word_sensitivity(
     phi: FeatureMap | Callable[[Tensor], Tensor],
     X: Any,
@@ -42,7 +44,7 @@ def word_sensitivity(
     random_draws: int = 100,
     device: torch.device | str = "cpu",
     dtype: torch.dtype | str = torch.float32,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
     each: Callable[[TokenSensitivity], None] | None = None,
     cancel: Cancel | None = None,
 ) -> Sensitivity:
@@ -90,8 +92,8 @@ def word_sensitivity(
         prepared=phi.prepare(text, device=device),
     )
     with phi.cancellable(cancel):
-        choice = choose_moves(job, progress, cancel)
-        outcome = measure_moves(choice.job, Listener(progress, each, cancel))
+        choice = choose_moves(job, as_function(progress), cancel)
+        outcome = measure_moves(choice.job, Listener(as_function(progress), each, cancel))
     return _pack(choice, outcome, began)
 
 
