@@ -20,7 +20,7 @@ from wordsway.search.ascent import BUDGETS, check_budget
 from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
-from wordsway.support.plotting import heat, new_axes, plain
+from wordsway.support.plotting import heat, square_axes
 from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.tokens import Tokens
 
@@ -112,12 +112,7 @@ class AttentionMaps:
         axes of the first."""
         maps = [self.shown()] + ([self.shown(True)] if self.after is not None else [])
         if ax is None:
-            side = min(9.0, 2.4 + 0.2 * max(len(names) for _, names in maps))
-            first = new_axes(side * len(maps) + 0.6, side)
-            figure = first.figure
-            figure.clear()
-            axes = list(figure.subplots(1, len(maps), squeeze=False)[0])
-            figure.suptitle(plain(self._where()), x=0.01, ha="left", fontsize=10, fontweight="bold")
+            axes = square_axes([names for _, names in maps], 9.0, self._where())
         else:
             axes = list(ax) if isinstance(ax, Sequence) or hasattr(ax, "__len__") else [ax]
         if len(axes) < len(maps):
