@@ -5,8 +5,9 @@ from typing import Annotated
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import MODEL, TEXT, WORDS, TextCommand
 from wordsway.cli.options import At, AtOption, ModelOptions, Radius, option, with_options, word_option
-from wordsway.cli.output import finish, open_quietly
+from wordsway.cli.output import finish, open_quietly, ways
 from wordsway.support.errors import InputError
+from wordsway.support.names import Budget
 
 
 @app.command(cls=TextCommand)
@@ -39,7 +40,7 @@ def attention(
         from wordsway.support.progress import progress_bar
 
         opened = open_quietly(common.model, common.device)
-        with progress_bar("step", shorter="--budget quick") as update:
+        with progress_bar("step", ways({"--budget quick": common.budget is not Budget.quick})) as update:
             result = attention_maps(
                 opened,
                 given,

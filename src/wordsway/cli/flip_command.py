@@ -6,7 +6,8 @@ from typing import Annotated
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import WORDS, TextCommand
 from wordsway.cli.options import At, AtOption, Model, ModelOptions, Radius, option, with_options, word_option
-from wordsway.cli.output import finish, open_quietly
+from wordsway.cli.output import finish, open_quietly, ways
+from wordsway.support.names import Budget
 
 
 @dataclass(frozen=True)
@@ -42,27 +43,32 @@ def flip(
     with one_line_errors(common.debug, common.quiet):
         given = common.checked_text()
         from wordsway.measures.flip_radius import check_limit, flip_radius
+        from wordsway.models.moving.map import PretrainedMap
 
         check_limit(radius)
         from dataclasses import replace
 
         from wordsway.cli.command import command_line
         from wordsway.cli.show_flips import flip_tables
+        from wordsway.measures.expected import flip_seconds
         from wordsway.support.progress import progress_bar
         from wordsway.support.provenance import made
 
         opened = open_quietly(common.model, common.device)
-        with progress_bar("step", shorter="--word W, --budget quick or --real-words 0") as update:
+        phi = PretrainedMap(opened, "logits", at=(at or At.embeddings).value)
+        tokens = phi.encode(given, common.max_tokens)
+        expected = flip_seconds(phi, tokens, word, common.budget.value, real_words, common.device)
+        quick = common.budget is Budget.quick
+        shorter = ways({"--word W": word is None, "--budget quick": not quick, "--real-words 0": real_words != 0})
+        with progress_bar("step", shorter, expected) as update:
             result = flip_radius(
-                opened,
-                given,
+                phi,
+                tokens,
                 word,
                 radius=radius,
-                at=(at or At.embeddings).value,
                 real_words=real_words,
                 budget=common.budget.value,
                 seed=common.seed,
-                max_tokens=common.max_tokens,
                 device=common.device,
                 progress=update,
             )

@@ -5,7 +5,8 @@ from typing import Annotated
 from wordsway.cli.command import app, one_line_errors, printable
 from wordsway.cli.help_pages import MODEL, SEARCH, WORDS, TextCommand
 from wordsway.cli.options import At, AtOption, ModelOptions, Radius, option, with_options, word_option
-from wordsway.cli.output import finish, open_quietly
+from wordsway.cli.output import finish, open_quietly, ways
+from wordsway.support.names import Budget
 
 
 @app.command(cls=TextCommand)
@@ -32,7 +33,9 @@ def layers(
         from wordsway.support.progress import progress_bar, say
 
         opened = open_quietly(common.model, common.device)
-        with progress_bar("evaluation", shorter="--budget quick or --no-real-words") as update:
+        quick = common.budget is Budget.quick
+        shorter = ways({"--budget quick": not quick, "--no-real-words": not no_real_words})
+        with progress_bar("evaluation", shorter) as update:
             result = layer_profile(
                 opened,
                 given,

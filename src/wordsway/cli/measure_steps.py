@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.cli.command import short_name
 from wordsway.cli.option_values import numbers_of, whole_numbers
-from wordsway.cli.output import ResultOutput, finish, said
+from wordsway.cli.output import ResultOutput, finish, said, ways
 from wordsway.cli.saving import PICTURES, TABLES, check_files
 from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS, GAUSSIAN
 
 if TYPE_CHECKING:
     from wordsway.measures.question import OpenQuestion, Question
-
-
-_SHORTER = "--word W, --budget quick or --no-certificate"
 
 
 def check_early(word: str | None, token: str | None, against: str | None, moves: bool) -> None:
@@ -113,6 +110,14 @@ def option_names() -> Iterator[None]:
         raise InputError(f"--{name}{error.fault}") from None
 
 
+def shorter(question: "Question") -> str:
+    """Name options that would make a measurement shorter."""
+    alone = question.word is None and isinstance(question.text, str)
+    bounded = question.certificate and question.model is None
+    used = {"--word W": alone, "--budget quick": question.budget != "quick", "--no-certificate": bounded}
+    return ways({**used, "--max-tokens N": question.max_tokens is None and isinstance(question.text, str)})
+
+
 def open_question(question: "Question") -> "OpenQuestion":
     """Load the model or draw the map, and say what is measured where no text was given."""
     from torch import Tensor
@@ -131,12 +136,13 @@ def open_question(question: "Question") -> "OpenQuestion":
 def answer(question: "Question", against: str | None, watch: bool, end: ResultOutput) -> None:
     """Measure what was asked, and write and show the result."""
     from wordsway.cli import show
+    from wordsway.measures.expected import expected_seconds
     from wordsway.support.progress import progress_bar
 
     opened = open_question(question)
     if against is not None:
         return compare(opened, against, end)
-    with progress_bar("token", _SHORTER) as update:
+    with progress_bar("token", shorter(question), expected_seconds(opened)) as update:
         result = opened.measure(progress=update, each=said if watch else None)
     named = isinstance(question.encoder, str)
     result = end.complete(opened.phi, opened.X, result, None if named else question.encoder)
@@ -149,6 +155,7 @@ def answer_profile(question: "Question", radii: list[float], end: ResultOutput) 
 
     from wordsway.cli.command import command_line
     from wordsway.cli.show_flips import profile_table
+    from wordsway.measures.expected import expected_seconds
     from wordsway.measures.radius_profile import radius_profile
     from wordsway.support.progress import progress_bar
     from wordsway.support.provenance import made
@@ -157,7 +164,8 @@ def answer_profile(question: "Question", radii: list[float], end: ResultOutput) 
     if isinstance(question.budget, int):
         raise InputError(f"--budget of several radii is {', '.join(BUDGETS)}, not a number")
     opened = open_question(question)
-    with progress_bar("radius", _SHORTER) as update:
+    # The largest radius takes longest by far, so the estimate is that of it.
+    with progress_bar("radius", shorter(question), expected_seconds(opened)) as update:
         result = radius_profile(
             opened.phi,
             opened.X,

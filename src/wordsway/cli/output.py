@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from wordsway.cli.command import command_line, number, short_name
 from wordsway.cli.saving import FORMATS, PAGE, check_files, has_page, save_result
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
+from wordsway.support.names import either
 
 if TYPE_CHECKING:
     from wordsway.measures.compare_word import Substitution
@@ -39,7 +40,7 @@ class ResultOutput:
         if self.explained and not result.words:
             raise InputError("--explain looks into words: it needs a text, and tokens that move alone")
         if count and result.words:
-            with progress_bar("word explained", shorter="--explain N") as update:
+            with progress_bar("word explained", "--explain N") as update:
                 result = explain(
                     phi,
                     X,
@@ -66,6 +67,12 @@ def open_quietly(model: str, device: str) -> "Transformer":
 
     with waiting(f"loading {short_name(model)}"):
         return open_model(model, device=device)
+
+
+def ways(options: Mapping[str, bool]) -> str:
+    """Write the options that are still open to a user as "a, b or c"."""
+    still = [option for option, use in options.items() if use]
+    return either(still) if still else ""
 
 
 def said(entry: "TokenSensitivity") -> None:

@@ -8,9 +8,10 @@ from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import SEARCH, TEXT, WORDS, TextCommand
 from wordsway.cli.option_values import check_of, word_list
 from wordsway.cli.options import ModelOptions, of_option, option, with_options, word_option
-from wordsway.cli.output import finish, open_quietly
+from wordsway.cli.output import finish, open_quietly, ways
 from wordsway.cli.saving import PICTURES, TABLES, check_files
 from wordsway.support.errors import InputError
+from wordsway.support.names import Budget
 
 
 class Search(StrEnum):
@@ -77,7 +78,9 @@ def substitute(
             return finish(compared, common.as_json, common.out, prompt_tables)
         from wordsway.measures.best_words import substitutions
 
-        with progress_bar("text", shorter="--word W, --budget quick or --candidates FILE") as update:
+        quick = common.budget is Budget.quick
+        used = {"--word W": word is None, "--budget quick": not quick, "--candidates FILE": allowed is None}
+        with progress_bar("text", ways(used)) as update:
             result = substitutions(
                 opened,
                 given,

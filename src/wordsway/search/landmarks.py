@@ -45,6 +45,27 @@ def landmarks_of(
 ) -> Landmarks | None:
     """Read the landmarks of a map for radii like these, or find and keep them. None where the map has no name to keep
     them by, or where radii are not one share of the tokens' norms."""
+    home = _home(phi, X, radii)
+    if home is None:
+        return None
+    path, texts, share = home
+    kept = _read(path, X.shape[1])
+    if kept is None:
+        kept = find_landmarks(phi, texts, share, device, progress)
+        _write(path, kept)
+    return kept
+
+
+def landmarks_cost(phi: FeatureMap, X: Float[Tensor, "n d"], radii: Sequence[float]) -> float:
+    """Count the evaluations that finding the landmarks of a map takes, about; none where they are kept already."""
+    home = _home(phi, X, radii)
+    return 0.0 if home is None or home[0].exists() else len(home[1]) * _EFFORT.most(_EFFORT.core)
+
+
+def _home(
+    phi: FeatureMap, X: Float[Tensor, "n d"], radii: Sequence[float]
+) -> tuple[Path, Sequence[Tokens], float] | None:
+    """Return the file of a map's landmarks, the texts to find them on, and the share of norms that radii are."""
     named = phi.landmark_texts()
     shares = torch.tensor(radii, dtype=torch.float64) / X.double().norm(dim=1)
     if named is None or not bool(shares.isfinite().all()) or float(shares.max() / shares.min()) > 1 + _SAME_SHARE:
@@ -52,12 +73,7 @@ def landmarks_of(
     name, texts = named
     share = float(f"{float(shares.mean()):.3g}")
     key = json.dumps([_FORMAT, name, share, SEED], sort_keys=True)
-    path = cache_folder() / "landmarks" / f"{hashlib.sha256(key.encode()).hexdigest()}.safetensors"
-    kept = _read(path, X.shape[1])
-    if kept is None:
-        kept = find_landmarks(phi, texts, share, device, progress)
-        _write(path, kept)
-    return kept
+    return cache_folder() / "landmarks" / f"{hashlib.sha256(key.encode()).hexdigest()}.safetensors", texts, share
 
 
 def find_landmarks(
