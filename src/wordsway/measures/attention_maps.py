@@ -164,7 +164,7 @@ def attention_maps(
     """Attention of a text, beside that of another (`against`), or of the same with `word` moved so that it draws the
     attention of one `head` of `layer`, or of all on average (`attract`). `radius` counts in the word's own norm.
     Special tokens are computed with but not shown, unless `special`. `progress` is called with (steps done, steps in
-    all) of the search."""
+    all) of the search, or True to show it."""
     if against is not None and (attract or word is not None):
         raise InputError("give against= (two texts) or word= (one text), not both")
     if attract and word is None:

@@ -124,7 +124,8 @@ def substitutions(
     (`candidates`); `similar` is the least cosine of their word embeddings with the old word's. Texts of another length
     are compared where the output allows it, unless `same_length`. `output` is "logits" where the model has them, else
     "pooled". `search="auto"` tries every candidate where that takes a minute or two, and otherwise is "guided": as many
-    as `budget` allows ("quick", "default", "thorough"), chosen by what the model answered to others.
+    as `budget` allows ("quick", "default", "thorough"), chosen by what the model answered to others. `progress` is
+    called with (texts done, texts in all), or True to show it; without it, a long list shows a bar on a terminal.
     """
     _check_options(search, budget, top, candidates)
     opened = open_model(model, tokenizer, device)

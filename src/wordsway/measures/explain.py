@@ -51,8 +51,9 @@ def explain(
 
     `phi` and `tokens` are what `result` was measured on, a moment ago: a result that was read from a file no longer has
     its moves. `replacements` is how many real words to keep (0: none are tried). `encoder` is what made `tokens`, where
-    its name is not enough. `progress` is called with (words done, words in all), `cancel` (without arguments) between
-    batches of words that are tried and, within a model, before each of its modules; what either raises ends it.
+    its name is not enough. `progress` is called with (words done, words in all), or True to show it; `cancel` (without
+    arguments) between batches of words that are tried and, within a model, before each of its modules; what either
+    raises ends it.
     """
     phi = as_map(phi)
     if result.words is None or result.text is None:

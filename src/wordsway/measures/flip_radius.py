@@ -63,7 +63,8 @@ def flip_radius(
     in units of each word's own norm; 1 allows to erase the word, and little is left of it beyond. A word of several
     tokens is represented by the one that needs the smallest move. `budget` is the number of runs with a gradient for
     each token, or "quick", "default" or "thorough"; `real_words` how many real words are tried in a word's place, the
-    nearest first. `progress` is called with (steps done, steps in all), `cancel` before runs of the model.
+    nearest first. `progress` is called with (steps done, steps in all), or True to show it; `cancel` is called
+    before runs of the model.
     """
     began = time.perf_counter()
     limit = check_limit(radius)

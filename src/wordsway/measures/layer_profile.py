@@ -140,7 +140,7 @@ def layer_profile(
 
     `word` is itself or its number from 1; `radius` counts in the norm of its embedding (of the longest of its pieces,
     which move together). `head` (from 1) draws the attention of one head of the first layer instead of all.
-    `progress` is called with (evaluations done, evaluations in all), about.
+    `progress` is called with (evaluations done, evaluations in all), about; or True to show it.
     """
     check_budget(budget)
     if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 < radius < float("inf"):

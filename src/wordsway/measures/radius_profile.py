@@ -58,7 +58,7 @@ def radius_profile(
     own norm; they are searched from small to large, each beginning with what the one before found, so that the change
     never falls. `word` is one word, or its number from 1. With `flips`, the radius at which the prediction changes is
     searched as well (`flip_radius`); unless given, it is for classifiers. A word of several tokens has, at each radius,
-    the change of its best token. `progress` is called with (steps done, steps in all).
+    the change of its best token. `progress` is called with (steps done, steps in all), or True to show it.
     """
     began = time.perf_counter()
     shares = check_radii(radii)

@@ -58,9 +58,9 @@ def word_sensitivity(
     that a token's search may use, or "quick", "default" or "thorough"; more can only help. The search runs in `dtype`
     on `device`; what it found is evaluated again in float64 (a pre-trained model: in its own precision).
     `certificate=False` and `random_draws=0` leave out the upper bound and the average case. `progress` is called with
-    (searches done, searches in all), `each` with the bounds of every move as soon as they are known, `cancel` (without
-    arguments) around every evaluation of the search and, within a model, before each of its modules; what any of them
-    raises ends the measurement.
+    (searches done, searches in all), or True to show it; `each` is called with the bounds of every move as soon as they
+    are known, `cancel` (without arguments) around every evaluation of the search and, within a model, before each of
+    its modules; what any of them raises ends the measurement.
 
     When X is an encoded text (`Tokens`), "all" means the tokens of its words, and `special=True` the others too; the
     result has `words`. A word's sensitivity is that of its best token; with `joint=True`, all of its tokens move

@@ -129,8 +129,8 @@ def curve(
     workers: int | None = None,
 ) -> Curve:
     """Measure a plan. With `out`, every cell is kept in that folder as soon as it is known, and cells that are there
-    already are not measured again, so a run that was stopped goes on where it was. `progress` gets (done, all, next);
-    `engine` is one of `run`."""
+    already are not measured again, so a run that was stopped goes on where it was. `progress` gets (done, all, next),
+    or True to show it; `engine` is one of `run`."""
     rows = run(
         plan.study(),
         out,

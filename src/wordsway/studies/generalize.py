@@ -173,8 +173,8 @@ def generalize(
     workers: int | None = None,
 ) -> Flips:
     """Run a plan. With `out`, the flips of a cell are kept in that folder as soon as they are known, and cells that are
-    there already are not run again, so a run that was stopped goes on where it was. `progress` gets (done, all, next);
-    `engine` is one of `run`."""
+    there already are not run again, so a run that was stopped goes on where it was. `progress` gets (done, all, next),
+    or True to show it; `engine` is one of `run`."""
     rows = run(
         plan.study(device),
         out,
