@@ -24,7 +24,7 @@ from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS
-from wordsway.support.progress import Progress, as_function, takes_progress
+from wordsway.support.progress import Progress, takes_progress
 from wordsway.tokens import Tokens, as_text, check_size
 
 REAL_WORDS = {"quick": 100, "default": 400, "thorough": 4000}  # nearest ones that are tried in a word's place
@@ -63,8 +63,7 @@ def flip_radius(
     in units of each word's own norm; 1 allows to erase the word, and little is left of it beyond. A word of several
     tokens is represented by the one that needs the smallest move. `budget` is the number of runs with a gradient for
     each token, or "quick", "default" or "thorough"; `real_words` how many real words are tried in a word's place, the
-    nearest first. `progress` is called with (steps done, steps in all), or True to show it; `cancel` is called
-    before runs of the model.
+    nearest first. `progress` is called with (steps done, in all), or True to show it; `cancel` before a run.
     """
     began = time.perf_counter()
     limit = check_limit(radius)
@@ -79,13 +78,11 @@ def flip_radius(
     check_size(most, "real_words", least=0)
     steps = 100 + len(chosen)
 
-    tell = as_function(progress)
-
     def told(done: int) -> None:
         if cancel:
             cancel()
-        if tell:
-            tell(done, steps)
+        if callable(progress):
+            progress(done, steps)
 
     with phi.cancellable(cancel):
         found = find_flips(margins, tokens, limit, budget, seed, lambda share: told(int(100 * share)))

@@ -65,7 +65,7 @@ def heartbeat(line: Callable[[], str]) -> Iterator[None]:
 
 
 class Pace:
-    """How far some work is: what is counted, how long it took so far and, from that, how long it still takes.
+    """Progress of some work: how much is done, how long that took and, from that, how long the rest takes.
 
     An estimate over `LONG` is said once, with what would make it `shorter`: at the start where `expected` seconds are
     known, else when the pace shows it.
