@@ -73,6 +73,8 @@ def default_of(parameter: Any) -> str:
     value = parameter.default
     if parameter.required:
         return "required"
+    if isinstance(getattr(parameter, "show_default", None), str):
+        return parameter.show_default
     if value is None or value is False or value == [] or "Sentinel" in type(value).__name__:
         return ""
     return "on" if value is True else str(value)
@@ -106,7 +108,8 @@ def command_section(path: str, command: Any, level: int) -> list[str]:
         lines += ["| option | default | what |", "|---|---|---|"]
         for p in options:
             names = ", ".join(f"`{name}`" for name in [*p.opts, *p.secondary_opts])
-            again = " May be given several times." if getattr(p, "multiple", False) else ""
+            many = getattr(p, "multiple", False) and "Repeatable" not in (p.help or "")
+            again = " May be given several times." if many else ""
             lines.append(f"| {names} | {cell(default_of(p))} | {cell(p.help or '')}{again} |")
         lines.append("")
     for name, child in sorted(children.items()):

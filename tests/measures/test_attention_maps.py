@@ -124,3 +124,16 @@ class TestResult:
         for options, words in cases:
             with pytest.raises(ws.InputError, match=words):
                 ws.attention_maps("minilm", TEXT, **options)
+
+
+@pytest.mark.parametrize("texts", [("I love her much", "I love her uncharacteristically nice smile"), (TEXT, None)])
+def test_the_picture_cuts_off_no_label(texts: tuple[str, str | None]) -> None:
+    figure = ws.attention_maps("minilm", texts[0], texts[1], special=True).plot().figure
+    figure.canvas.draw()
+    page = figure.bbox
+    from matplotlib.text import Text
+
+    texts_shown: list[Any] = figure.findobj(lambda each: isinstance(each, Text) and each.get_text())
+    places = [text.get_window_extent() for text in texts_shown if text.get_visible()]
+    assert len(places) > 12
+    assert all(page.x0 <= p.x0 and p.x1 <= page.x1 and page.y0 <= p.y0 and p.y1 <= page.y1 for p in places)

@@ -24,6 +24,7 @@ def run_and_show(
     scheduler: str | None,
     retry: bool = False,
     as_json: bool = False,
+    quiet: bool = False,
     join: bool = False,
 ) -> None:
     """Run studies (None: those that a folder has), then write and show what came out. With `join`, panels that a folder
@@ -49,7 +50,7 @@ def run_and_show(
             store.remember("command", shlex.join(command_line()))
         known = list(asked) if asked is not None else before
         plan = list({study.name: study for study in [*before, *known]}.values())
-        with watching(known, as_json) as watcher:
+        with watching(known, quiet) as watcher:
             try:
                 work(store, known, chosen, retry, watcher)
             except KeyboardInterrupt:
@@ -71,6 +72,21 @@ def run_and_show(
             file=sys.stderr,
         )
     _show(written, out, as_json)
+
+
+def expected_seconds(study: "Study", out: Path | None, engine: str, workers: int | None) -> float:
+    """Estimate how long the cells of a study take that a folder does not have yet."""
+    from wordsway.cli.show_runs import START
+    from wordsway.studies.run.engines import make_engine
+    from wordsway.studies.run.runner import make_plan
+    from wordsway.studies.run.store import Store, has_run
+
+    results = {}
+    if out is not None and has_run(out):
+        with Store.read(out) as store:
+            results = store.results()
+    plan, chosen = make_plan(results, [study]), make_engine(engine, workers, None)
+    return START + plan.seconds / (chosen.workers or 1) if plan.pending else 0.0
 
 
 def _show(written: "Written", out: Path, as_json: bool) -> None:

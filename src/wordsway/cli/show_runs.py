@@ -3,11 +3,12 @@
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from wordsway.cli.command import printable
 from wordsway.support.memory import show_bytes
+from wordsway.support.progress import duration, heartbeat
 
 if TYPE_CHECKING:
     from wordsway.studies.claims import Verdict
@@ -18,32 +19,26 @@ if TYPE_CHECKING:
     from wordsway.studies.run.worker import Report
     from wordsway.studies.study import Job, Study
 
-_LINE_EVERY = 30.0  # seconds, where stderr is no terminal
-_START = 4.0  # seconds that workers take to load their libraries
-
-
-def duration(seconds: float) -> str:
-    """A time for people."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+START = 4.0  # seconds that workers take to load their libraries
 
 
 class LiveWatcher:
-    """Cells done, rate, time left and the current cell: a bar on a terminal, else a line now and then. Time left is by
-    the cells' expected cost, at the pace so far."""
+    """Cells done, rate, time left and the current cell: a bar on a terminal, else a line every ten seconds. Time
+    left is by the cells' expected cost, at the pace so far."""
 
     def __init__(self, studies: "Sequence[Study]", quiet: bool = False) -> None:
         self.studies, self.quiet = studies, quiet
         self.failed: list[tuple[str, str]] = []
         self.done = 0
         self._spent = 0.0
+        self._beat = ExitStack()  # lines every ten seconds, where stderr is no terminal
+        self._label = ""
         self._bar: Any = None
         self._task: Any = None
 
     def begin(self, plan: "Plan", engine: "Engine") -> None:
         self.plan = plan
-        self._began = self._told = time.monotonic()
+        self._began = time.monotonic()
         if self.quiet:
             return
         for study in self.studies:
@@ -59,7 +54,7 @@ class LiveWatcher:
         if engine.workers is None:
             expected = f"{duration(plan.seconds)} on one core"
         else:
-            expected = duration(_START + plan.seconds / engine.workers)
+            expected = duration(START + plan.seconds / engine.workers)
         workers = "the cluster's workers" if engine.workers is None else count_of(engine.workers, "worker")
         print(
             f"{count_of(len(plan.jobs), 'cell')}{known}{failed}; {len(plan.pending)} to measure on {workers}: "
@@ -74,6 +69,8 @@ class LiveWatcher:
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._task = self._bar.add_task("starting", total=len(plan.pending))
             self._bar.start()
+        else:
+            self._beat.enter_context(heartbeat(self._line))
 
     def started(self, job: "Job") -> None:
         self._show(job.cell.label)
@@ -86,14 +83,15 @@ class LiveWatcher:
         self._show(job.cell.label)
 
     def _show(self, label: str) -> None:
+        self._label = label
         if self.quiet:
             return
         text = f"{self._pace()}  {printable(label)}"
         if self._bar is not None:
             self._bar.update(self._task, completed=self.done, description=text)
-        elif time.monotonic() - self._told > _LINE_EVERY:
-            self._told = time.monotonic()
-            print(f"{self.done} of {len(self.plan.pending)} cells, {text}", file=sys.stderr)
+
+    def _line(self) -> str:
+        return f"{self.done} of {len(self.plan.pending)} cells, {self._pace()}  {printable(self._label)}"
 
     def _pace(self) -> str:
         gone = time.monotonic() - self._began
@@ -103,6 +101,7 @@ class LiveWatcher:
         return f"{self.done / gone:.1f}/s, {duration(left)} left"
 
     def close(self) -> None:
+        self._beat.close()
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

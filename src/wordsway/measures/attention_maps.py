@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,7 +20,8 @@ from wordsway.search.ascent import BUDGETS, check_budget
 from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
-from wordsway.support.plotting import heat, new_axes, plain
+from wordsway.support.plotting import heat, square_axes
+from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.tokens import Tokens
 
 
@@ -111,12 +112,7 @@ class AttentionMaps:
         axes of the first."""
         maps = [self.shown()] + ([self.shown(True)] if self.after is not None else [])
         if ax is None:
-            side = min(9.0, 2.4 + 0.2 * max(len(names) for _, names in maps))
-            first = new_axes(side * len(maps) + 0.6, side)
-            figure = first.figure
-            figure.clear()
-            axes = list(figure.subplots(1, len(maps), squeeze=False)[0])
-            figure.suptitle(plain(self._where()), x=0.01, ha="left", fontsize=10, fontweight="bold")
+            axes = square_axes([names for _, names in maps], 9.0, self._where())
         else:
             axes = list(ax) if isinstance(ax, Sequence) or hasattr(ax, "__len__") else [ax]
         if len(axes) < len(maps):
@@ -145,6 +141,7 @@ class AttentionMaps:
         return f"{self.model}, layer {self.layer}, {which}"
 
 
+@takes_progress("step")
 def attention_maps(
     model: Any,
     text: str,
@@ -162,12 +159,12 @@ def attention_maps(
     tokenizer: Any = None,
     max_tokens: int | None = None,
     device: torch.device | str = "cpu",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
 ) -> AttentionMaps:
     """Attention of a text, beside that of another (`against`), or of the same with `word` moved so that it draws the
     attention of one `head` of `layer`, or of all on average (`attract`). `radius` counts in the word's own norm.
     Special tokens are computed with but not shown, unless `special`. `progress` is called with (steps done, steps in
-    all) of the search."""
+    all) of the search, or True to show it."""
     if against is not None and (attract or word is not None):
         raise InputError("give against= (two texts) or word= (one text), not both")
     if attract and word is None:
@@ -198,7 +195,9 @@ def attention_maps(
         if attract:
             reach = radius * float(tokens.X[list(moving)].double().norm(dim=1).max())
             attraction = Attraction(opened, tokens.X.double(), moving, layer, phi.at)
-            drawn = draw_attention(attraction, reach, seed, BUDGETS[budget], progress or (lambda done, total: None))
+            drawn = draw_attention(
+                attraction, reach, seed, BUDGETS[budget], as_function(progress) or (lambda done, total: None)
+            )
             delta = drawn.deltas[-1 if chosen is None else chosen - 1]
             after = all_weights(opened, moved(tokens.X.double(), moving, delta).to(opened.device, opened.dtype), phi.at)
             more |= {"radius": reach, "mass_after": mass(after, moving, rows), "targets": _targets(drawn)}

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
 from wordsway.support.plotting import bars
-from wordsway.support.progress import shown_progress
+from wordsway.support.progress import Progress, shown_progress
 from wordsway.support.seeds import stream
 from wordsway.tokens import Tokens, check_size
 
@@ -115,7 +115,7 @@ def substitutions(
     tokenizer: Any = None,
     max_tokens: int | None = None,
     device: torch.device | str = "cpu",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
 ) -> Substitutions:
     """The supremum over real words: what replaces `word` (itself, its number from 1, or "all" but punctuation) and
     moves `output` most.
@@ -124,7 +124,8 @@ def substitutions(
     (`candidates`); `similar` is the least cosine of their word embeddings with the old word's. Texts of another length
     are compared where the output allows it, unless `same_length`. `output` is "logits" where the model has them, else
     "pooled". `search="auto"` tries every candidate where that takes a minute or two, and otherwise is "guided": as many
-    as `budget` allows ("quick", "default", "thorough"), chosen by what the model answered to others.
+    as `budget` allows ("quick", "default", "thorough"), chosen by what the model answered to others. `progress` is
+    called with (texts done, texts in all), or True to show it; without it, a long list shows a bar on a terminal.
     """
     _check_options(search, budget, top, candidates)
     opened = open_model(model, tokenizer, device)

@@ -21,6 +21,7 @@ from wordsway.search.ascent import FEWEST
 from wordsway.support.cancelling import Cancel, asked_by_modules
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
+from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.seeds import generator
 from wordsway.tokens import Tokens, check_size, normalize_rows
 
@@ -31,6 +32,7 @@ _ASKED = 500  # questions to a map of several layers, each of which is a run thr
 _BATCH = 512
 
 
+@takes_progress("word")
 def explain(
     phi: FeatureMap | Callable[[Tensor], Tensor],
     tokens: Tokens,
@@ -41,7 +43,7 @@ def explain(
     encoder: Any = None,
     seed: int = 0,
     device: torch.device | str = "cpu",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
     cancel: Cancel | None = None,
 ) -> Sensitivity:
     """`result` with `explained`: for the `words` of the highest rank, or those given by their numbers from 0, the
@@ -49,8 +51,9 @@ def explain(
 
     `phi` and `tokens` are what `result` was measured on, a moment ago: a result that was read from a file no longer has
     its moves. `replacements` is how many real words to keep (0: none are tried). `encoder` is what made `tokens`, where
-    its name is not enough. `progress` is called with (words done, words in all), `cancel` (without arguments) between
-    batches of words that are tried and, within a model, before each of its modules; what either raises ends it.
+    its name is not enough. `progress` is called with (words done, words in all), or True to show it; `cancel` (without
+    arguments) between batches of words that are tried and, within a model, before each of its modules; what either
+    raises ends it.
     """
     phi = as_map(phi)
     if result.words is None or result.text is None:
@@ -69,12 +72,12 @@ def explain(
                 raise InputError(f"word {number} was not measured; the words are {min(known)} to {max(known)}")
         chosen = [known[number] for number in words]
     vocabulary = _Vocabulary(phi, tokens, encoder, seed, device, cancel)
-    found = []
+    found, tell = [], as_function(progress)
     with phi.cancellable(cancel):
         for word in chosen:
             found.append(_explained(phi, tokens, result, word, vocabulary, replacements))
-            if progress:
-                progress(len(found), len(chosen))
+            if tell:
+                tell(len(found), len(chosen))
     before = {each.word: each for each in result.explained or ()}
     merged = before | {each.word: each for each in found}
     return replace(result, explained=tuple(merged[number] for number in sorted(merged)))

@@ -24,6 +24,7 @@ from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS
+from wordsway.support.progress import Progress, takes_progress
 from wordsway.tokens import Tokens, as_text, check_size
 
 REAL_WORDS = {"quick": 100, "default": 400, "thorough": 4000}  # nearest ones that are tried in a word's place
@@ -31,6 +32,7 @@ REAL_WORDS = {"quick": 100, "default": 400, "thorough": 4000}  # nearest ones th
 _NUDGES = (0.0, 1e-6, 3e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1)
 
 
+@takes_progress("step")
 def flip_radius(
     model: Any,
     text: str | Tokens | Tensor,
@@ -47,7 +49,7 @@ def flip_radius(
     tokenizer: Any = None,
     max_tokens: int | None = None,
     device: torch.device | str = "cpu",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
     cancel: Cancel | None = None,
 ) -> FlipRadii:
     """Find, for each word of a text, the smallest move of its embedding that changes the prediction.
@@ -61,7 +63,7 @@ def flip_radius(
     in units of each word's own norm; 1 allows to erase the word, and little is left of it beyond. A word of several
     tokens is represented by the one that needs the smallest move. `budget` is the number of runs with a gradient for
     each token, or "quick", "default" or "thorough"; `real_words` how many real words are tried in a word's place, the
-    nearest first. `progress` is called with (steps done, steps in all), `cancel` before runs of the model.
+    nearest first. `progress` is called with (steps done, in all), or True to show it; `cancel` before a run.
     """
     began = time.perf_counter()
     limit = check_limit(radius)
@@ -79,7 +81,7 @@ def flip_radius(
     def told(done: int) -> None:
         if cancel:
             cancel()
-        if progress:
+        if callable(progress):
             progress(done, steps)
 
     with phi.cancellable(cancel):

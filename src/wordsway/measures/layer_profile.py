@@ -29,7 +29,7 @@ from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
 from wordsway.support.plotting import BLUE, GREEN, GREY, ORANGE, PINK, lines
-from wordsway.support.progress import shown_progress
+from wordsway.support.progress import Progress, shown_progress
 from wordsway.tokens import Tokens, check_size
 
 _LABELS = {
@@ -134,13 +134,13 @@ def layer_profile(
     tokenizer: Any = None,
     max_tokens: int | None = None,
     device: torch.device | str = "cpu",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
 ) -> LayerProfile:
     """Relative change of every layer's output when one word moves: see `LayerProfile` for the curves.
 
     `word` is itself or its number from 1; `radius` counts in the norm of its embedding (of the longest of its pieces,
     which move together). `head` (from 1) draws the attention of one head of the first layer instead of all.
-    `progress` is called with (evaluations done, evaluations in all), about.
+    `progress` is called with (evaluations done, evaluations in all), about; or True to show it.
     """
     check_budget(budget)
     if isinstance(radius, bool) or not isinstance(radius, int | float) or not 0 < radius < float("inf"):

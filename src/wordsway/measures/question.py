@@ -25,6 +25,7 @@ from wordsway.models.running.model import find_at
 from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
+from wordsway.support.progress import Progress
 from wordsway.tokens import Tokens, as_text, check_size
 
 ENCODER = "minilm"  # what embeds a text for a map, unless given
@@ -165,7 +166,7 @@ class Question:
     def measure(
         self,
         *,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress = None,
         each: Callable[[TokenSensitivity], None] | None = None,
         cancel: Cancel | None = None,
     ) -> Sensitivity:
@@ -205,7 +206,7 @@ class OpenQuestion:
     def measure(
         self,
         *,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress = None,
         each: Callable[[TokenSensitivity], None] | None = None,
         cancel: Cancel | None = None,
     ) -> Sensitivity:

@@ -28,9 +28,11 @@ from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS
+from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.tokens import Tokens, as_text, check_size
 
 
+@takes_progress("radius")
 def radius_profile(
     model_or_map: Any,
     text: str | Tokens | Tensor,
@@ -46,7 +48,7 @@ def radius_profile(
     tokenizer: Any = None,
     max_tokens: int | None = None,
     device: torch.device | str = "cpu",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
     cancel: Cancel | None = None,
 ) -> RadiusProfile:
     """Measure the largest change that each word can cause, for one radius after another.
@@ -56,7 +58,7 @@ def radius_profile(
     own norm; they are searched from small to large, each beginning with what the one before found, so that the change
     never falls. `word` is one word, or its number from 1. With `flips`, the radius at which the prediction changes is
     searched as well (`flip_radius`); unless given, it is for classifiers. A word of several tokens has, at each radius,
-    the change of its best token. `progress` is called with (steps done, steps in all).
+    the change of its best token. `progress` is called with (steps done, steps in all), or True to show it.
     """
     began = time.perf_counter()
     shares = check_radii(radii)
@@ -82,7 +84,7 @@ def radius_profile(
     job = _job(phi, X, encoded, tokens, check_size(seed, "seed", least=0), certificate, device)
     marks, prediction = _flips(phi, encoded, word, flips, shares[-1], budget, seed, device, cancel)
     with phi.cancellable(cancel):
-        lower, upper, reasons, evaluations = _climb(job, tokens, shares, budget, progress, cancel)
+        lower, upper, reasons, evaluations = _climb(job, tokens, shares, budget, as_function(progress), cancel)
     entries = [_entry(k, words[k], lower, upper, reasons, marks.get(k)) for k in chosen]
     return RadiusProfile(
         radii=shares,

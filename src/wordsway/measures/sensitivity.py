@@ -22,9 +22,11 @@ from wordsway.search.ascent import BUDGETS, FEWEST
 from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device, find_dtype
 from wordsway.support.errors import InputError, ZeroError
+from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.tokens import Tokens, as_text, check_size
 
 
+@takes_progress("token")
 def word_sensitivity(
     phi: FeatureMap | Callable[[Tensor], Tensor],
     X: Any,
@@ -42,7 +44,7 @@ def word_sensitivity(
     random_draws: int = 100,
     device: torch.device | str = "cpu",
     dtype: torch.dtype | str = torch.float32,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
     each: Callable[[TokenSensitivity], None] | None = None,
     cancel: Cancel | None = None,
 ) -> Sensitivity:
@@ -56,9 +58,9 @@ def word_sensitivity(
     that a token's search may use, or "quick", "default" or "thorough"; more can only help. The search runs in `dtype`
     on `device`; what it found is evaluated again in float64 (a pre-trained model: in its own precision).
     `certificate=False` and `random_draws=0` leave out the upper bound and the average case. `progress` is called with
-    (searches done, searches in all), `each` with the bounds of every move as soon as they are known, `cancel` (without
-    arguments) around every evaluation of the search and, within a model, before each of its modules; what any of them
-    raises ends the measurement.
+    (searches done, searches in all), or True to show it; `each` is called with the bounds of every move as soon as they
+    are known, `cancel` (without arguments) around every evaluation of the search and, within a model, before each of
+    its modules; what any of them raises ends the measurement.
 
     When X is an encoded text (`Tokens`), "all" means the tokens of its words, and `special=True` the others too; the
     result has `words`. A word's sensitivity is that of its best token; with `joint=True`, all of its tokens move
@@ -90,8 +92,8 @@ def word_sensitivity(
         prepared=phi.prepare(text, device=device),
     )
     with phi.cancellable(cancel):
-        choice = choose_moves(job, progress, cancel)
-        outcome = measure_moves(choice.job, Listener(progress, each, cancel))
+        choice = choose_moves(job, as_function(progress), cancel)
+        outcome = measure_moves(choice.job, Listener(as_function(progress), each, cancel))
     return _pack(choice, outcome, began)
 
 

@@ -12,7 +12,7 @@ from wordsway.report.parts import Facts, Grid, Report
 from wordsway.report.radius_results import of_flips, of_profile
 from wordsway.report.svg import picture
 from wordsway.support.errors import InputError
-from wordsway.support.plotting import bars, heat, new_axes
+from wordsway.support.plotting import bars, heat, square_axes
 
 Values = Mapping[str, Any]
 
@@ -21,7 +21,7 @@ def of_values(values: Any, name: str) -> Report:
     """The report of a result by its JSON values; `name` is how an error calls it."""
     found = values.get("format") if isinstance(values, dict) else None
     if found not in _KINDS:
-        known = "measure, flip, layers, attention, substitute (--out) and runs' folders"
+        known = "measure, flip, layers, attention, substitute (-o result.json) and runs' folders"
         raise InputError(f"{name} has the format {found!r}, which is no result that a report is made of: {known}")
     try:
         return _KINDS[found](values)
@@ -54,11 +54,8 @@ def _layers(values: Values) -> Report:
 
 def _attention(values: Values) -> Report:
     maps = {name: (torch.tensor(one["weights"]), one["tokens"]) for name, one in values["maps"].items()}
-    side = min(8.0, 2.4 + 0.2 * max(len(names) for _, names in maps.values()))
-    axes = new_axes(side * len(maps) + 0.6, side)
-    figure = axes.figure
-    figure.clear()
-    places = list(figure.subplots(1, len(maps), squeeze=False)[0])
+    places = square_axes([names for _, names in maps.values()], 8.0)
+    figure = places[0].figure
     most = max(float(weights.max()) for weights, _ in maps.values())
     word = values.get("word_text")
     titles = {

@@ -49,13 +49,10 @@ def landmarks_of(
 ) -> Landmarks | None:
     """Read the landmarks of a map for radii like these, or find and keep them. None where the map has no name to keep
     them by, or where radii are not one share of the tokens' norms."""
-    named = phi.landmark_texts()
-    shares = torch.tensor(radii, dtype=torch.float64) / X.double().norm(dim=1)
-    if named is None or not bool(shares.isfinite().all()) or float(shares.max() / shares.min()) > 1 + _SAME_SHARE:
+    home = _home(phi, X, radii)
+    if home is None:
         return None
-    name, texts = named
-    share = float(f"{float(shares.mean()):.3g}")
-    path = cache_folder() / "landmarks" / file_name(name, share)
+    path, texts, share = home
     kept = read_landmarks(SHIPPED / path.name, X.shape[1]) or read_landmarks(path, X.shape[1])
     if kept is None:
         kept = find_landmarks(phi, texts, share, device, progress)
@@ -65,6 +62,26 @@ def landmarks_of(
             reason = error.strerror or str(error)
             warnings.warn(f"landmarks are not kept in {path.parent}: {reason}", TextWarning, stacklevel=2)
     return kept
+
+
+def landmarks_cost(phi: FeatureMap, X: Float[Tensor, "n d"], radii: Sequence[float]) -> float:
+    """Count the evaluations that finding the landmarks of a map takes, about; none where they are kept already."""
+    home = _home(phi, X, radii)
+    kept = home is None or home[0].exists() or (SHIPPED / home[0].name).exists()
+    return 0.0 if home is None or kept else len(home[1]) * _EFFORT.most(_EFFORT.core)
+
+
+def _home(
+    phi: FeatureMap, X: Float[Tensor, "n d"], radii: Sequence[float]
+) -> tuple[Path, Sequence[Tokens], float] | None:
+    """Return the file of a map's landmarks, the texts to find them on, and the share of norms that radii are."""
+    named = phi.landmark_texts()
+    shares = torch.tensor(radii, dtype=torch.float64) / X.double().norm(dim=1)
+    if named is None or not bool(shares.isfinite().all()) or float(shares.max() / shares.min()) > 1 + _SAME_SHARE:
+        return None
+    name, texts = named
+    share = float(f"{float(shares.mean()):.3g}")
+    return cache_folder() / "landmarks" / file_name(name, share), texts, share
 
 
 def file_name(name: str, share: float) -> str:

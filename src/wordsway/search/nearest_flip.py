@@ -108,7 +108,8 @@ class FlipSearch:
             for done, group in enumerate(self._groups()):
                 stage(group)
                 if self.progress:
-                    self.progress((number + (done + 1) * self.size / len(self.tokens)) / len(stages))
+                    share = min(1.0, (done + 1) * self.size / len(self.tokens))
+                    self.progress((number + share) / len(stages))
         return {token: self._result(token) for token in self.tokens}
 
     def _groups(self) -> Iterator["Group"]:

@@ -3,17 +3,18 @@
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from wordsway.studies.estimates import fit_exponent, mean_sd
-from wordsway.studies.run.runner import Strict, run
+from wordsway.studies.run.runner import Strict, Tell, run
 from wordsway.studies.run.tables import write_rows
 from wordsway.studies.study import Study
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
+from wordsway.support.progress import as_function, takes_progress
 
 Row = Mapping[str, Any]  # of the study's table
 
@@ -119,17 +120,25 @@ class Curve:
         }
 
 
+@takes_progress("cell")
 def curve(
     plan: CurvePlan,
     out: str | os.PathLike[str] | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Tell | bool | None = None,
     engine: str = "inline",
     workers: int | None = None,
 ) -> Curve:
     """Measure a plan. With `out`, every cell is kept in that folder as soon as it is known, and cells that are there
-    already are not measured again, so a run that was stopped goes on where it was. `progress` gets (done, all, next);
-    `engine` is one of `run`."""
-    rows = run(plan.study(), out, engine, workers=workers, retry_failed=True, watcher=Strict(progress)).rows
+    already are not measured again, so a run that was stopped goes on where it was. `progress` gets (done, all, next),
+    or True to show it; `engine` is one of `run`."""
+    rows = run(
+        plan.study(),
+        out,
+        engine,
+        workers=workers,
+        retry_failed=True,
+        watcher=Strict(as_function(progress)),
+    ).rows
     by_key = {(row["map"], row["d"], row["n"], row["trial"]): row for row in rows}
     ordered = [by_key[key] for key in plan.cells()]
     trials = tuple(Trial(**{f.name: row[f.name] for f in fields(Trial)}) for row in ordered)

@@ -3,16 +3,17 @@
 import math
 import os
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from wordsway.studies.run.runner import Strict, run
+from wordsway.studies.run.runner import Strict, Tell, run
 from wordsway.studies.run.tables import write_rows
 from wordsway.studies.study import Study
 from wordsway.support.errors import InputError
 from wordsway.support.names import TRAININGS
+from wordsway.support.progress import as_function, takes_progress
 
 _UNDEFINED = (
     "the features of their text lie in the span of the training features, so that re-training has nothing to change "
@@ -162,18 +163,26 @@ class Flips:
         }
 
 
+@takes_progress("cell")
 def generalize(
     plan: FlipPlan,
     out: str | os.PathLike[str] | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Tell | bool | None = None,
     device: str = "cpu",
     engine: str = "inline",
     workers: int | None = None,
 ) -> Flips:
     """Run a plan. With `out`, the flips of a cell are kept in that folder as soon as they are known, and cells that are
-    there already are not run again, so a run that was stopped goes on where it was. `progress` gets (done, all, next);
-    `engine` is one of `run`."""
-    rows = run(plan.study(device), out, engine, workers=workers, retry_failed=True, watcher=Strict(progress)).rows
+    there already are not run again, so a run that was stopped goes on where it was. `progress` gets (done, all, next),
+    or True to show it; `engine` is one of `run`."""
+    rows = run(
+        plan.study(device),
+        out,
+        engine,
+        workers=workers,
+        retry_failed=True,
+        watcher=Strict(as_function(progress)),
+    ).rows
     by_cell: dict[Key, list[FlipPoint]] = {}
     for row in rows:
         by_cell.setdefault((row["map"], row["d"], row["n"], row["train_size"], row["trial"]), []).append(_point(row))

@@ -19,6 +19,20 @@ def new_axes(width: float = 7.0, height: float = 4.5) -> Any:
     return figure.add_subplot()
 
 
+def square_axes(names: Sequence[Sequence[str]], largest: float, title: str | None = None) -> list[Any]:
+    """Axes side by side for squares with these names at their rows and columns; no name is cut off."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    side = min(largest, 2.4 + 0.2 * max(map(len, names)))
+    labels = 0.35 + 0.085 * max((len(name) for part in names for name in part), default=0)  # inches, at 9 points
+    figure = Figure(figsize=((side + labels) * len(names) + 1.2, side + labels + 0.6), layout="compressed")
+    FigureCanvasAgg(figure)
+    if title is not None:
+        figure.suptitle(plain(title), x=0.01, ha="left", fontsize=10, fontweight="bold")
+    return list(figure.subplots(1, len(names), squeeze=False)[0])
+
+
 def plain(text: str) -> str:
     """Text as matplotlib shows it literally: a dollar sign does not begin a formula."""
     return text.replace("$", r"\$")

@@ -15,7 +15,7 @@ from wordsway.models.loading.locate import locate
 from wordsway.models.running.encoder import Encoder, check_text, warn_of
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
-from wordsway.support.progress import shown_progress
+from wordsway.support.progress import Progress, shown_progress
 from wordsway.tokens import Tokens, check_size, normalize_rows
 
 _SYNTHETIC = {"synthetic": SyntheticEncoder(), "correlated": SyntheticEncoder(correlation=0.5)}
@@ -32,7 +32,7 @@ def encode(
     max_tokens: int | None = ...,
     device: torch.device | str = ...,
     cache: bool | str | os.PathLike[str] | None = ...,
-    progress: Callable[[int, int], None] | None = ...,
+    progress: Progress = ...,
 ) -> Tokens: ...
 @overload
 def encode(
@@ -45,7 +45,7 @@ def encode(
     max_tokens: int | None = ...,
     device: torch.device | str = ...,
     cache: bool | str | os.PathLike[str] | None = ...,
-    progress: Callable[[int, int], None] | None = ...,
+    progress: Progress = ...,
 ) -> list[Tokens]: ...
 def encode(
     texts: str | Sequence[str],
@@ -57,7 +57,7 @@ def encode(
     max_tokens: int | None = None,
     device: torch.device | str = "cpu",
     cache: bool | str | os.PathLike[str] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
 ) -> Tokens | list[Tokens]:
     """Embed a text, or a list of texts.
 
@@ -68,8 +68,8 @@ def encode(
     model takes is an error unless `max_tokens` says how much of it to keep.
 
     A list is embedded in batches and kept on disk (`cache`: True for a list and False for one text unless given, or a
-    folder) where the encoder was given by name. `progress` is called with (texts done, texts in all); without it, a
-    long list shows a bar on a terminal.
+    folder) where the encoder was given by name. `progress` is called with (texts done, texts in all), or
+    True to show it; without it, a long list shows a bar on a terminal.
     """
     single = isinstance(texts, str)
     if not single and (not isinstance(texts, Sequence) or isinstance(texts, bytes)):

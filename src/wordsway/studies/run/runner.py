@@ -15,6 +15,7 @@ from wordsway.studies.run.tables import Table, read_table
 from wordsway.studies.run.worker import Report
 from wordsway.studies.study import Job, Study
 from wordsway.support.errors import InputError
+from wordsway.support.progress import as_function, takes_progress
 
 
 @runtime_checkable
@@ -26,6 +27,9 @@ class Watcher(Protocol):
     def started(self, job: Job) -> None: ...
 
     def finished(self, job: Job, report: Report) -> None: ...
+
+
+Tell = Callable[[int, int, str], None]  # cells done, cells in all, the label of one
 
 
 class Silent:
@@ -41,10 +45,10 @@ class Silent:
         pass
 
 
-class Strict(Silent):
-    """Stops at the first cell that fails, and passes (done, all, what) on."""
+class Telling(Silent):
+    """Passes (done, all, what) on."""
 
-    def __init__(self, progress: Callable[[int, int, str], None] | None = None) -> None:
+    def __init__(self, progress: Tell | None = None) -> None:
         self.progress = progress or (lambda done, total, what: None)
         self.done = self.total = 0
 
@@ -56,10 +60,17 @@ class Strict(Silent):
         self.progress(self.done, self.total, job.cell.label)
 
     def finished(self, job: Job, report: Report) -> None:
-        if report.error is not None:
-            raise InputError(report.error)
         self.done += 1
         self.progress(self.done, self.total, job.cell.label)
+
+
+class Strict(Telling):
+    """Stops at the first cell that fails."""
+
+    def finished(self, job: Job, report: Report) -> None:
+        if report.error is not None:
+            raise InputError(report.error)
+        super().finished(job, report)
 
 
 @dataclass
@@ -103,6 +114,7 @@ def make_plan(results: Mapping[str, Result], studies: Sequence[Study], retry_fai
     return Plan(list(jobs.values()), pending, done, failed, counts, pace)
 
 
+@takes_progress("cell")
 def run(
     study: Study | Sequence[Study],
     store: str | os.PathLike[str] | None = None,
@@ -112,13 +124,15 @@ def run(
     scheduler: str | None = None,
     retry_failed: bool = False,
     watcher: Watcher | None = None,
+    progress: Tell | bool | None = None,
 ) -> Table:
     """Measure the cells of one or several studies that the folder `store` does not have yet, and return the table.
 
     Every result is kept as soon as it is known, so a run that was stopped goes on where it was; without a store the
     table is all that is left. A cell that fails is kept with its error (`table.failed`) and tried again only with
     `retry_failed`. `engine` is "inline", "processes" (`workers` of them, one a core unless given) or "dask" (at the
-    address `scheduler`, or on this machine): all give the same rows.
+    address `scheduler`, or on this machine): all give the same rows. `progress` is called with (cells done, cells in
+    all, the label of one), or True to show it; a `watcher` takes its place.
     """
     studies = [study] if isinstance(study, Study) else list(study)
     if not studies or not all(isinstance(each, Study) for each in studies):
@@ -128,7 +142,13 @@ def run(
         raise InputError(f"two studies have one name: {', '.join(names)}")
     with _place(store) as folder, Store.open(folder) as opened:
         opened.add_plans(studies)
-        work(opened, studies, make_engine(engine, workers, scheduler), retry_failed, watcher or Silent())
+        work(
+            opened,
+            studies,
+            make_engine(engine, workers, scheduler),
+            retry_failed,
+            watcher or Telling(as_function(progress)),
+        )
         return read_table(opened, studies)
 
 
