@@ -42,12 +42,10 @@ class Rows:
         """The largest |M_j|."""
         return float(self.reaches.amax()) if len(self.reaches) else 0.0
 
-    def every(self, step: int) -> "Rows":
-        """Every so many of the rows; all that is not of single rows stays as it is."""
-        if step == 1:
-            return self
+    def some(self, which: Tensor) -> "Rows":
+        """Some of the rows; all that is not of single rows stays as it is."""
         names = ("pooled", "logit", "old", "pull", "offset_along", "rest_across", "offset_sq", "reaches")
-        return replace(self, **{name: getattr(self, name)[::step] for name in names})
+        return replace(self, **{name: getattr(self, name)[which] for name in names})
 
 
 def reached(view: AttentionView) -> Tensor:

@@ -11,8 +11,9 @@ at most
     sum_j psi_j <= sum_j max_t [psi_j(t) - b t - lam t^2]  +  mu rho_c^2 + sum_k b^2 z_k / (4 (mu - lam sigma_k^2)),
 sigma_k the singular values of M and z_k = (sigma_k u_k . 1)^2: the last two terms bound b 1^T M v + lam |M v|^2.
 
-**Fourth powers.** Long texts have a second budget, sum_j g(t_j) <= Lambda rho_c^4 with g(t) = max(0, t^2 - h)^2, h =
-mean rho_c^2 (`fourth_powers`): for any nu >= 0, - nu g(t) may be added in the brackets and nu Lambda rho_c^4 behind.
+**Fourth powers.** Long texts have a second budget, sum_j w_j g(t_j) <= Lambda rho_c^4 with g(t) = max(0, t^2 - h)^2, h
+= mean rho_c^2 (`fourth_powers`): for any nu >= 0, - nu w_j g(t) may be added in the brackets and nu Lambda rho_c^4
+behind. Rows that are soon captured get the larger weights w_j.
 
 **The line.** The one-dimensional maxima are taken over intervals that cover all |t| <= |M_j| rho: between
 their ends every term is bounded by monotonicity, so nothing relies on a grid being fine enough.
@@ -21,8 +22,9 @@ their ends every term is bounded by monotonicity, so nothing relies on a grid be
 term above is concave in c (t_j = s_j - c rho alpha_j), so it lies below its tangent at m, and a sum over rows of
 maxima of linear functions is convex, so its largest value is at an end c' = m +- h. At c' the tangents are: psi_j
 with c' and with the tangent of rho_c, plus lam h^2 (rho alpha_j)^2 from -lam t^2, and mu rho^2 (1 - c'^2 + h^2)
-from mu rho_c^2. Of the fourth powers, a value that holds for the whole interval is taken: t_j is nowhere in it nearer
-to 0 than |t_j| - 2 h rho |alpha_j| is, t_j being that at c', and rho_c is largest where c is nearest to 0.
+from mu rho_c^2. g is convex, and at c' its tangent is at least g(t_j) - 6 delta^2 max(|t_j|, |t_j + delta|)^2, delta =
+(c' - m) rho alpha_j, as g'' <= 12 t^2; where g is 0 between them, it is 0. (1 - c^2)^2 is at most its tangent plus
+h^2 / 2 times what its second derivative, 12 c^2 - 4, can be. For h in g, the largest rho_c of the interval is taken.
 
 Row i is a convex combination (or 0), so it moves no further than to one of its points; `own_row_bound` has a bound that
 shrinks with the radius: the smaller one is taken. Better intervals and multipliers only tighten the bound; any of them
@@ -40,7 +42,7 @@ from torch import Tensor
 
 from wordsway.certificates.fourth_powers import FourthPowers, fourth_powers
 from wordsway.certificates.own_row_bound import own_row_bound
-from wordsway.certificates.row_geometry import Rows, row_geometry
+from wordsway.certificates.row_geometry import Rows, reached, row_geometry
 from wordsway.maps.attention.attention_view import AttentionView
 
 _FIRST_INTERVALS = 5
@@ -50,7 +52,9 @@ _SLACK = 64 * torch.finfo(torch.float64).eps
 _CELLS = 360_000  # over all rows; a row's line is cut into 240 to 720 of them
 _CAPTURE = 14.0  # change of a logit within which weights change
 _MU_FACTORS = 1 + 10.0 ** torch.linspace(-4, 3, 29, dtype=torch.float64)
-_SAMPLE = 300  # rows, about, that multipliers are searched on
+_SAMPLE = 400  # rows, about, that multipliers are searched on: half of them the first that would be captured
+_USUAL_C = 0.25  # near the c of the worst interval, in random texts
+_SOON = 0.75  # of the usual gain: rows that less would capture weigh no more than these
 _LONG = 6  # tokens for each dimension: in shorter texts fourth powers have not gained 5%
 
 
@@ -79,10 +83,17 @@ def separable_bound(view: AttentionView, radius: float) -> float:
     bound = _split(rows, queue, None)
     n, d = view.X.shape
     if view.score.exponential and n > _LONG * d and 2 * radius * rows.reach > math.log(n):  # rows can gain weight
-        fourth = fourth_powers(view.text)
+        fourth = fourth_powers(view.text.queries[reached(view)], _weights(rows))
         if fourth is not None:
             bound = min(bound, _split(rows, _first_intervals(rows, fourth), fourth))
     return bound
+
+
+def _weights(rows: Rows) -> Tensor:
+    """Weigh the fourth power of each row's gain by what would capture it, within limits."""
+    gain = -rows.score.lead(rows.pooled, rows.logit + _USUAL_C * rows.radius * rows.pull)
+    usual = max(1.0, float(gain.median()))
+    return (gain / usual).clamp(min=_SOON) ** -4
 
 
 def _split(rows: Rows, queue: list[_Interval], fourth: FourthPowers | None) -> float:
@@ -108,8 +119,9 @@ def _first_intervals(rows: Rows, fourth: FourthPowers | None) -> list[_Interval]
     half = 1 / _FIRST_INTERVALS
     for k in range(_FIRST_INTERVALS):
         middle = -1 + (2 * k + 1) * half
-        bound, guess = interval_bound(rows, middle, half, guess, 0.4, fourth)
-        heapq.heappush(queue, (-bound, middle, half, guess))
+        bound, best = interval_bound(rows, middle, half, guess, 0.4, fourth)
+        heapq.heappush(queue, (-bound, middle, half, best))
+        guess = best if fourth is None else guess  # with two budgets, the best of one c misleads at another
     return queue
 
 
@@ -126,56 +138,81 @@ def interval_bound(
         return own, guess
     reach = rho * (rows.reach + 2 * half * float(rows.pull.abs().amax()))
     line = _grid(reach, min(720, max(240, _CELLS // len(rows.pull)))).to(rows.pull)
-    part = rows.every(max(1, len(rows.pull) // _SAMPLE))
-    search = _dual(rows, part, middle, half, ends, line, fourth)
+    every = torch.arange(len(rows.pull), device=rows.pull.device)
+    which, counts = _sample(rows, middle)
+    search = _dual(rows, which, counts, middle, half, ends, line, fourth)
     bound, best = _minimize(search, guess, step, min(1.0, reach))
-    if part is not rows:
-        bound = _dual(rows, rows, middle, half, ends, line, fourth)(best)
+    if len(which) < len(every):
+        bound = _dual(rows, every, torch.ones_like(rows.pull), middle, half, ends, line, fourth)(best)
     return own + bound, best
+
+
+def _sample(rows: Rows, c: float) -> tuple[Tensor, Tensor]:
+    """Some of the rows, and how many each stands for: all of the first that would be captured, few of the others."""
+    order = rows.score.lead(rows.pooled, rows.logit + c * rows.radius * rows.pull).argsort(descending=True)
+    first, step = _SAMPLE // 2, max(1, 2 * len(order) // _SAMPLE)
+    if len(order) <= 2 * _SAMPLE:
+        return order, torch.ones_like(rows.pull)
+    others = order[first::step]
+    counts = torch.ones(first + len(others), dtype=rows.pull.dtype, device=order.device)
+    counts[first:] = (len(order) - first) / len(others)
+    return torch.cat([order[:first], others]), counts
 
 
 def _dual(
     rows: Rows,
-    part: Rows,
+    which: Tensor,
+    counts: Tensor,
     middle: float,
     half: float,
     ends: list[tuple[float, float]],
     line: Tensor,
     fourth: FourthPowers | None,
 ) -> Callable[[Multipliers], float]:
-    """The bound of all rows but the token's own as a function of multipliers; the separate maxima are summed over some
-    of the rows, which stand for all."""
-    rho, stand_for = rows.radius, len(rows.pull) / len(part.pull)
+    """The bound of all rows but the token's own as a function of multipliers; the separate maxima are summed over
+    `which` of the rows, each standing for `counts` of them."""
+    rho, part = rows.radius, rows.some(which)
     shift_sq = float((rho * rows.pull).square().sum())
-    nearest = _nearest(part, half, line)
-    beyond = nearest > rho * part.reaches[:, None]  # no move takes the row there
+    beyond = _nearest(line) - 2 * half * rho * part.pull.abs()[:, None] > rho * part.reaches[:, None]  # never reached
     psis = [_psi(part, c, across, line).masked_fill_(beyond, -math.inf) for c, across in ends]
     budgets = torch.tensor([rho**2 * (1 - c * c + half**2) for c, _ in ends], dtype=torch.float64)
     left, right = line[:-1], line[1:]
-    gains, most = None, 0.0
-    if fourth is not None:
-        across_sq = rho**2 * (1 - max(0.0, abs(middle) - half) ** 2)  # the largest rho_c^2
-        gains = (nearest.square() - fourth.mean * across_sq).clamp(min=0).square()
-        most = fourth.most * across_sq**2
+    gains = None if fourth is None else [_gains(part, fourth, which, middle, half, c, line) for c, _ in ends]
+    fourths = torch.tensor([0.0 if fourth is None else fourth.most * _fourth(rho, middle, half, c) for c, _ in ends])
 
     def dual(at: Multipliers) -> float:
         top = torch.clamp(torch.full_like(left, -at.shift), left, right)  # where -b t - lam t^2 is largest
         penalty = -at.lam * top * (2 * at.shift + top)
-        if gains is not None:
-            penalty = penalty - at.nu * gains
-        separate = stand_for * torch.stack([(psi + penalty).amax(1).sum() for psi in psis]).cpu()
+        charged = psis if gains is None else [psi - at.nu * gain for psi, gain in zip(psis, gains, strict=True)]
+        separate = torch.stack([(psi + penalty).amax(1) @ counts for psi in charged]).cpu() + at.nu * fourths
         mu, tail = coupled(rows, at.lam, 2 * at.lam * at.shift)
         bounds = (separate + at.lam * half**2 * shift_sq)[:, None] + mu * budgets[:, None] + tail
-        return float(bounds.amax(0).min()) + at.nu * most
+        return float(bounds.amax(0).min())
 
     return dual
 
 
-def _nearest(rows: Rows, half: float, line: Tensor) -> Float[Tensor, "j t"]:
-    """The least |t| of each cell, over all c of an interval; cells are of t at one of its ends."""
+def _nearest(line: Tensor) -> Tensor:
+    """The least |t| of each cell."""
     left, right = line[:-1], line[1:]
-    least = torch.where((left <= 0) & (right >= 0), 0.0, torch.minimum(left.abs(), right.abs()))
-    return (least - 2 * half * rows.radius * rows.pull.abs()[:, None]).clamp(min=0)
+    return torch.where((left <= 0) & (right >= 0), 0.0, torch.minimum(left.abs(), right.abs()))
+
+
+def _gains(
+    part: Rows, fourth: FourthPowers, which: Tensor, middle: float, half: float, c: float, line: Tensor
+) -> Float[Tensor, "j t"]:
+    """A lower bound of w_j times the tangent of g at the middle of an interval, for t in each cell at its end c."""
+    mean = fourth.mean * part.radius**2 * (1 - max(0.0, abs(middle) - half) ** 2)
+    delta = ((c - middle) * part.radius * part.pull).abs()[:, None]
+    furthest = torch.maximum(line[:-1].abs(), line[1:].abs()) + delta
+    bent = torch.where(furthest.square() > mean, 6 * (delta * furthest).square(), 0.0)
+    return fourth.weights[which][:, None] * ((_nearest(line).square() - mean).clamp(min=0).square() - bent)
+
+
+def _fourth(rho: float, middle: float, half: float, c: float) -> float:
+    """At an end c of an interval, a linear function of c that bounds rho_c^4 on it."""
+    bent = max(0.0, 12 * (abs(middle) + half) ** 2 - 4)
+    return rho**4 * ((1 - middle**2) ** 2 - 4 * middle * (1 - middle**2) * (c - middle) + 0.5 * bent * half**2)
 
 
 def coupled(rows: Rows, lam: float, b: float) -> tuple[Tensor, Tensor]:
