@@ -1,4 +1,4 @@
-"""What bounds of attention need to know of the rows that stay, when one token moves.
+"""The geometry of the rows that stay when one token moves, as bounds of attention need it.
 
 Notation of `separable_bound`: x_i is the moved token, e = x_i / |x_i|, r_j the value of row j without it, A_j the
 vector whose product with the move changes row j's logit for it, and M = A (I - e e^T).
