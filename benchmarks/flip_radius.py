@@ -1,10 +1,11 @@
-"""Flip radii against foolbox: `python benchmarks/flip_radius.py [--gradients N] [--words N] [--tune]`.
+"""Flip radii against foolbox: `python benchmarks/flip_radius.py [--gradients N] [--words N] [--seed S] [--tune]`.
 
 The smallest L2 move of one word's embedding that changes the prediction of the bundled classifier, as wordsway and
 three minimum-norm attacks of foolbox find it: DDN, DeepFool and Carlini-Wagner, on the same model and words, with as
 many gradients for each word. (DeepFool stops by itself where it has crossed the boundary.) Peers run with the settings
 that did best on the texts of `--tune`, which the reported texts share nothing with. Every move is checked by a plain
-run.
+run. `--source FILE --texts N --seed S` takes texts of 12 to 20 tokens from a file instead, drawn by the seed, which is
+that of our search, too.
 
 Needs the extra `bench`: foolbox.
 """
@@ -13,7 +14,7 @@ import argparse
 import itertools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -119,7 +120,7 @@ def tune(phi: ws.PretrainedMap, gradients: int) -> None:
             print(f"{name:15} {mean:.4f} {options}", flush=True)
 
 
-def compare(phi: ws.PretrainedMap, gradients: int, most: int) -> None:
+def compare(phi: ws.PretrainedMap, texts: Sequence[str], gradients: int, most: int, seed: int) -> None:
     """Print a table of words, and on how many wordsway is no larger."""
     peers = {
         name: next(make for options, make in choices if options == BEST[name])
@@ -127,10 +128,10 @@ def compare(phi: ws.PretrainedMap, gradients: int, most: int) -> None:
     }
     rows: list[tuple[float, ...]] = []
     print(f"| word | wordsway | {' | '.join(peers)} |\n|---|---|{'---|' * len(peers)}")
-    for text in TEXTS:
+    for text in texts:
         tokens, places = words_of(phi, text, most)
         began = time.perf_counter()
-        result = ws.flip_radius(phi, tokens, budget=gradients, real_words=0)
+        result = ws.flip_radius(phi, tokens, budget=gradients, real_words=0, seed=seed)
         own = {entry.token: entry for entry in result.words}
         took = {"wordsway": time.perf_counter() - began}
         used = {"wordsway": max(own[place].gradients for place in places)}
@@ -159,6 +160,15 @@ if __name__ == "__main__":
     parser.add_argument("--gradients", type=int, default=200)
     parser.add_argument("--words", type=int, default=10, help="of each text, at most")
     parser.add_argument("--tune", action="store_true")
+    parser.add_argument("--source", help="of other texts: a file, or a name that load_texts knows")
+    parser.add_argument("--texts", type=int, default=3, help="of the source")
+    parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     model = ws.PretrainedMap("sentiment", "logits")
-    tune(model, asked.gradients) if asked.tune else compare(model, asked.gradients, asked.words)
+    if asked.tune:
+        tune(model, asked.gradients)
+    else:
+        drawn = asked.source and ws.load_texts(
+            asked.source, count=asked.texts, at_least=12, shorter_than=21, balance=False, seed=asked.seed
+        )
+        compare(model, drawn.texts if drawn else TEXTS, asked.gradients, asked.words, asked.seed)

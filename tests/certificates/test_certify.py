@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wordsway as ws
-from wordsway.certificates import attention_bound as bound
+from wordsway.certificates import row_geometry, separable_bound
 from wordsway.certificates.certify import certify
 from wordsway.certificates.several_bound import _row_bounds
 from wordsway.maps.attention.attention_view import AttentionView
@@ -113,10 +113,10 @@ def test_cells_cover_every_point(score: str, c: float, rng: torch.Generator) -> 
     X = ws.synthetic_tokens(6, 7, seed=0)
     view = ws.RandomAttention(score).sample(d=7, seed=0).view(X, [2])
     assert isinstance(view, AttentionView)
-    rows = bound._geometry(view, 2.5)
+    rows = row_geometry.row_geometry(view, 2.5)
     line = torch.linspace(-9, 9, 40, dtype=torch.float64)
     across = rows.radius * math.sqrt(1 - c * c)
-    cells = bound._psi(rows, c, across, line)
+    cells = separable_bound._psi(rows, c, across, line)
     for _ in range(50):
         t = line[:-1] + (line[1:] - line[:-1]) * torch.rand(39, generator=rng, dtype=torch.float64)
         a = rows.score.share(rows.pooled[:, None], (rows.logit + c * rows.radius * rows.pull)[:, None] + t)
@@ -136,10 +136,10 @@ def test_an_interval_covers_all_its_c(score: str) -> None:
     X = ws.synthetic_tokens(8, 9, seed=0)
     view = ws.RandomAttention(score).sample(d=9, seed=0).view(X, [2])
     assert isinstance(view, AttentionView)
-    rows = bound._geometry(view, 3.0)
-    wide, multipliers = bound._interval_bound(rows, 0.2, 0.3, (5.0, 0.5), 0.4)
+    rows = row_geometry.row_geometry(view, 3.0)
+    wide, multipliers = separable_bound.interval_bound(rows, 0.2, 0.3, separable_bound.Multipliers(5.0, 0.5), 0.4)
     for middle in torch.linspace(-0.1, 0.5, 31).tolist():
-        narrow, _ = bound._interval_bound(rows, middle, 1e-6, multipliers, 0.4)
+        narrow, _ = separable_bound.interval_bound(rows, middle, 1e-6, multipliers, 0.4)
         assert narrow <= wide * (1 + 1e-9)
 
 
@@ -149,7 +149,7 @@ def test_psi_bounds_the_rows_themselves(rng: torch.Generator) -> None:
     view = ws.RandomAttention().sample(d=6, seed=1).view(X, [0])
     assert isinstance(view, AttentionView)
     radius = 2.0
-    rows = bound._geometry(view, radius)
+    rows = row_geometry.row_geometry(view, radius)
     e = X[0] / X[0].norm()
     for delta in Ball(radius, 1, 6).sample(200, 0).double() * torch.rand(200, 1, 1, generator=rng, dtype=torch.float64):
         c = float(delta[0] @ e) / radius
@@ -172,15 +172,15 @@ def test_coupling_bounds_the_trust_region(rng: torch.Generator) -> None:
     X = ws.synthetic_tokens(4, 4, seed=0)
     view = ws.RandomAttention().sample(d=4).view(X, [0])
     assert isinstance(view, AttentionView)
-    values = dict(vars(bound._geometry(view, 1.0)))
-    values["sigma_sq"], values["z"] = bound._spectrum(M)
-    rows = bound._Rows(**values)
+    values = dict(vars(row_geometry.row_geometry(view, 1.0)))
+    values["sigma_sq"], values["z"] = row_geometry.spectrum(M)
+    rows = row_geometry.Rows(**values)
     v = torch.randn(20000, 8, generator=rng, dtype=torch.float64)
     v = 1.3 * v / v.norm(dim=1, keepdim=True)
     image = v @ M.T
     for lam, b in ((1.0, 0.0), (1.0, 2.0), (0.1, -3.0), (2.0, 0.5)):
         seen = float((b * image.sum(1) + lam * image.square().sum(1)).max())
-        mu, tail = bound._coupled(rows, lam, b)
+        mu, tail = separable_bound.coupled(rows, lam, b)
         claimed = mu * 1.3**2 + tail
         assert (seen <= claimed).all()
         assert claimed.min() <= 2.0 * seen

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.certificates import attention_bound, first_order_bound, own_row_bound
+from wordsway.certificates import first_order_bound, own_row_bound, separable_bound
 from wordsway.certificates.certify import certify
 from wordsway.certificates.first_order_bound import _own_row, _rows_that_stay
 from wordsway.maps.attention.attention_view import AttentionView
@@ -295,7 +295,7 @@ def test_small_and_large_are_one_bound() -> None:
     for radius in torch.logspace(-2, 1, 12, dtype=torch.float64).tolist():
         upper = certify(view, radius).upper
         assert upper is not None
-        separable = math.sqrt(attention_bound._separable_bound(view, radius)) / view.base_norm
+        separable = math.sqrt(separable_bound.separable_bound(view, radius)) / view.base_norm
         assert upper <= separable * (1 + 1e-6)
         uppers.append(upper)
     assert all(b >= 0.95 * a for a, b in pairwise(uppers))

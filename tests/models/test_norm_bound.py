@@ -203,6 +203,64 @@ def test_bounds_are_attained(output: str, centred: bool) -> None:
     assert 0.97 * upper_of(view) <= reached <= upper_of(view)
 
 
+@pytest.mark.parametrize("family", CAUSAL)
+@pytest.mark.parametrize("output", ["last", "pooled", "pooled:last", "logits"])
+def test_causal_bounds_are_attained(family: str, output: str) -> None:
+    """Blocks that add nothing: the last word moves its own row alone, anywhere in the ellipsoid. So rows before it that
+    were counted, or half of what its row can do, would show."""
+    model = tiny(family, "causal", layers=1)
+    base = model.base_model
+    with torch.no_grad():
+        for block in base.h if family == "gpt2" else base.layers:
+            for parameter in block.parameters():
+                parameter.zero_()
+        norm = base.ln_f if family == "gpt2" else base.norm
+        norm.weight.normal_(1, 0.5)
+    phi = ws.PretrainedMap(model, output, tokenizer=tokenizer())
+    X = phi.encode(TEXT).X.double()
+    n = len(X)
+    view = phi.view(X, [n - 1])
+    assert isinstance(view, PretrainedView) and not isinstance(view.text.ending, str)
+    (ellipsoid,), head = view.text.ending.norms, view.text.ending.head
+    weight = torch.eye(24, dtype=torch.float64)
+    point = view.base.double().view(-1, 24)[-1] if output != "logits" else view.base.double()
+    if output == "pooled":  # n times the mean, without the rows that stay
+        point = norm(X[-1].float()).detach().double()
+    if head is not None:
+        weight, point = head.outer.weight.double(), point - head.outer.bias
+    _, z = furthest_found(ellipsoid, weight, point, torch.Generator().manual_seed(0))
+    found = float(view.relative_changes((100 * z - X[-1])[None, None])[0])
+    assert 0.97 * upper_of(view) <= found <= upper_of(view)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_ranges_of_margins_are_attained(side: int) -> None:
+    """The difference of two logits of a linear head goes to both ends of its range, with a text that goes anywhere."""
+    model = tiny("bert", layers=1)
+    with torch.no_grad():
+        for parameter in model.encoder.parameters():
+            parameter.zero_()
+        block = model.encoder.layer[0]
+        block.attention.output.LayerNorm.weight.fill_(1.0)
+        block.output.LayerNorm.bias.normal_(0, 0.5)
+        block.output.LayerNorm.weight.normal_(1, 0.5)
+    opened = open_model(model, tokenizer())
+    opened.head = Head(torch.linspace(-1, 2, 24), torch.tensor([0.5]), {})
+    opened.classifies = True
+    phi = ws.PretrainedMap(opened, "logits")
+    view = phi.view(phi.encode(TEXT).X[2:3], [0])
+    assert isinstance(view, PretrainedView)
+    ranges = projected_ranges(view, torch.tensor([[-1.0, 1.0], [0.0, 1.0]]))
+    assert not isinstance(ranges, str)
+    along = opened.head.weight.double() * block.output.LayerNorm.weight.detach().double()
+    z = side * (along - along.mean())
+    logits = phi(100 * torch.nn.functional.normalize(z, dim=0)[None])
+    for number, value in enumerate((float(logits[1] - logits[0]), float(logits[1]))):
+        low, high = float(ranges[0][number]), float(ranges[1][number])
+        assert low <= value <= high
+        assert abs(value - (high if side == 1 else low)) <= 0.01 * (high - low)
+
+
 def test_rows_before_the_moved_word_count_nothing() -> None:
     for family in CAUSAL:
         model = tiny(family)
