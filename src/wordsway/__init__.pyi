@@ -43,7 +43,6 @@ from .measures.question import Question as Question
 from .measures.radius_profile import radius_profile as radius_profile
 from .measures.results import Sensitivity as Sensitivity
 from .measures.results import WordExplanation as WordExplanation
-from .measures.results import load_result as load_result
 from .measures.sensitivity import change as change
 from .measures.sensitivity import word_sensitivity as word_sensitivity
 from .models.encoding.encode import encode as encode
@@ -73,6 +72,8 @@ from .support.errors import RankWarning as RankWarning
 from .support.errors import TextWarning as TextWarning
 from .support.errors import TooLargeError as TooLargeError
 from .support.own_code import allow_maps as allow_maps
+from .support.result import Result as Result
+from .support.result import load_result as load_result
 from .tokens import Tokens as Tokens
 from .tokens import normalize_rows as normalize_rows
 from .tokens import synthetic_tokens as synthetic_tokens
