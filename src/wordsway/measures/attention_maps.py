@@ -10,6 +10,8 @@ from torch import Tensor
 
 from wordsway import __version__
 from wordsway.maps.base import moved
+from wordsway.measures.best_words import encoded_for
+from wordsway.measures.opening import over_texts
 from wordsway.measures.words import find_word
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.attention_weights import Attraction, Drawn, all_weights, draw_attention, mass, seers
@@ -158,10 +160,11 @@ class AttentionMaps(Result):
         return f"{self.model}, layer {self.layer}, {which}"
 
 
+@over_texts
 def attention_maps(
     model: Any,
-    text: str,
-    against: str | None = None,
+    text: str | Tokens,
+    against: str | Tokens | None = None,
     *,
     word: str | int | None = None,
     attract: bool = False,
@@ -179,8 +182,8 @@ def attention_maps(
 ) -> AttentionMaps:
     """Attention of a text, beside that of another (`against`), or of the same with `word` moved so that it draws the
     attention of one `head` of `layer`, or of all on average (`attract`). `radius` counts in the word's own norm.
-    Special tokens are computed with but not shown, unless `special`. `progress` is called with (steps done, steps in
-    all) of the search."""
+    A list of texts gives one data frame. Special tokens are computed with but not shown, unless `special`. `progress`
+    is called with (steps done, steps in all) of the search."""
     if against is not None and (attract or word is not None):
         raise InputError("give against= (two texts) or word= (one text), not both")
     if attract and word is None:
@@ -190,7 +193,7 @@ def attention_maps(
         raise InputError(f"radius must be a positive number, got {radius!r}")
     opened = open_model(model, tokenizer, device)
     phi = PretrainedMap(opened, at=at)
-    tokens = phi.encode(text, max_tokens)
+    tokens = encoded_for(phi, text, max_tokens)
     if not 1 <= layer <= opened.layers:
         raise InputError(f"layer {layer} is not there: {opened.name} has attention in layers 1 to {opened.layers}")
     before = all_weights(opened, tokens.X.to(opened.device, opened.dtype), phi.at)
@@ -200,7 +203,7 @@ def attention_maps(
     more: dict[str, Any] = {}
     other, after = tokens, None
     if against is not None:
-        other = phi.encode(against, max_tokens)
+        other = encoded_for(phi, against, max_tokens)
         after = all_weights(opened, other.X.to(opened.device, opened.dtype), phi.at)
     elif word is not None:
         place = find_word(tokens, word)
@@ -218,7 +221,7 @@ def attention_maps(
     return AttentionMaps(
         model=opened.name,
         text=tokens.text,
-        other=against,
+        other=None if against is None else other.text,
         names=_names(tokens),
         other_names=_names(other),
         special=tuple(tokens.special.tolist()),

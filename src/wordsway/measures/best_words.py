@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import torch
 
 from wordsway import __version__
+from wordsway.measures.opening import over_texts
 from wordsway.measures.words import find_word
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.candidates import Candidates, find_candidates
@@ -98,6 +99,7 @@ class Substitutions(Result):
         return bars(ax, names, [found.change for found in shown[:20]], marks, "relative change", title)
 
 
+@over_texts
 def substitutions(
     model: Any,
     text: str | Tokens,
@@ -118,7 +120,7 @@ def substitutions(
     progress: Callable[[int, int], None] | None = None,
 ) -> Substitutions:
     """The supremum over real words: what replaces `word` (itself, its number from 1, or "all" but punctuation) and
-    moves `output` most.
+    moves `output` most. A list of texts gives one data frame.
 
     Candidates are the whole words of the model's vocabulary, or all of its `pieces`, or the words of a list
     (`candidates`); `similar` is the least cosine of their word embeddings with the old word's. Texts of another length

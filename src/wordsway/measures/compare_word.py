@@ -1,13 +1,12 @@
 """The effect of one given substitution of a word, compared with the worst case and with random words."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
 
-from wordsway.maps.base import FeatureMap
+from wordsway.measures.opening import Source
 from wordsway.measures.results import RandomChange, Sensitivity, summarize
 from wordsway.measures.sensitivity import change, word_sensitivity
 from wordsway.support.errors import InputError
@@ -77,16 +76,17 @@ class Substitution(Result):
         return super().to_dict() | {"worst": self.worst.to_dict()}
 
 
-def substitution(
-    phi: FeatureMap | Callable[[Tensor], Tensor],
-    before: Tokens,
-    after: Tokens,
-    others: Sequence[Tokens] = (),
-    **options: Any,
-) -> Substitution:
-    """Compare two encoded texts that differ in one word of equally many pieces. `others` are texts with random words
-    in that place (`ws.random_words`); `options` go to `word_sensitivity`, which moves all pieces of the word together.
+def substitution(phi: Any, before: Any, after: Any, others: Sequence[Any] = (), **options: Any) -> Substitution:
+    """Compare two texts that differ in one word of equally many pieces. The model or map and the texts are given as for
+    `word_sensitivity`. `others` are texts with random words in that place (`ws.random_words`); `options` go to
+    `word_sensitivity`, which moves all pieces of the word together.
     """
+    names = ("output", "at", "tokenizer", "encoder", "max_tokens")
+    given = {name: options.pop(name) for name in names if name in options}
+    source = Source(**given, seed=options.get("seed", 0), device=options.get("device", "cpu"))
+    phi, (before, after, *others) = source.open(phi, before, after, *others)
+    if not (isinstance(before, Tokens) and isinstance(after, Tokens)):
+        raise InputError("a substitution compares two texts, not rows: give texts, or what ws.encode makes of them")
     word = changed_word(before, after)
     pieces = before.pieces[word]
     options = {"random_draws": 0, **options, "joint": len(pieces) > 1}

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from wordsway import __version__
 from wordsway.measures.best_words import ALLOWANCE, encoded_for, substitutions
+from wordsway.measures.opening import over_texts
 from wordsway.measures.words import find_word
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.attention_weights import Attraction
@@ -113,6 +114,7 @@ class LayerProfile(Result):
         return f"{known}, {self.real_size:.2f} radii away" if name == "replaced" else known
 
 
+@over_texts
 def layer_profile(
     model: Any,
     text: str | Tokens,
@@ -130,7 +132,8 @@ def layer_profile(
     device: torch.device | str = "cpu",
     progress: Callable[[int, int], None] | None = None,
 ) -> LayerProfile:
-    """Relative change of every layer's output when one word moves: see `LayerProfile` for the curves.
+    """Relative change of every layer's output when one word moves: see `LayerProfile` for the curves. A list of
+    texts gives one data frame.
 
     `word` is itself or its number from 1; `radius` counts in the norm of its embedding (of the longest of its pieces,
     which move together). `head` (from 1) draws the attention of one head of the first layer instead of all.

@@ -7,6 +7,7 @@ import torch
 
 from wordsway import __version__
 from wordsway.measures.best_words import encoded_for
+from wordsway.measures.opening import over_texts
 from wordsway.measures.words import find_word
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.map import PretrainedMap, PretrainedText
@@ -83,6 +84,7 @@ class LogitRanges(Result):
         return ranges(ax, names, series, self.logits, "logit", title)
 
 
+@over_texts
 def logit_ranges(
     model: Any,
     text: str | Tokens,
@@ -95,9 +97,9 @@ def logit_ranges(
 ) -> LogitRanges:
     """Bound the logits of a classifier, and their differences, over all moves of a word, of any size.
 
-    `word` is a word of the text or its number from 1; None is for all of them. The ranges come from the norm that ends
-    the model, not from a search: nothing outside of them can be reached, and not all of what is inside. Where a model
-    does not end so, an InputError says why.
+    `word` is a word of the text or its number from 1; None is for all of them. A list of texts gives one data frame.
+    The ranges come from the norm that ends the model, not from a search: nothing outside of them can be reached, and
+    not all of what is inside. Where a model does not end so, an InputError says why.
     """
     opened = open_model(model, tokenizer, device)
     if not opened.classifies or opened.labels is None:
