@@ -60,7 +60,9 @@ def _of_path(path: str | os.PathLike[str]) -> Report:
             raise InputError(f"there is no run in the folder {name!r}; give one that wordsway run or reproduce wrote")
         return of_run(Run.read(place))
     if not place.exists():
-        raise InputError(f"there is no file or folder {name!r}; give a result (--out of a command) or a run's folder")
+        raise InputError(
+            f"there is no file or folder {name!r}; give a result (-o result.json of a command) or a run's folder"
+        )
     return report_of(load_result(place))
 
 
