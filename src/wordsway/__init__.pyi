@@ -54,6 +54,8 @@ from .report.page import report_html as report_html
 from .studies.cells.base import Cell as Cell
 from .studies.cells.base import Outcome as Outcome
 from .studies.cells.text_cell import TextCell as TextCell
+from .studies.corpus import Corpus as Corpus
+from .studies.corpus import measure_texts as measure_texts
 from .studies.curve import Curve as Curve
 from .studies.curve import CurvePlan as CurvePlan
 from .studies.curve import curve as curve
