@@ -2,9 +2,12 @@
 
 from typing import Annotated, Any
 
+import typer
+
 from wordsway.cli import completion
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import MODEL, OUTPUT, SEARCH, TEXT, WORDS, TextCommand
+from wordsway.cli.many_texts import answer_many, answer_several, asks_for_many
 from wordsway.cli.measure_steps import (
     answer,
     answer_profile,
@@ -49,8 +52,14 @@ from wordsway.support.names import either
 
 @app.command(cls=TextCommand)
 def measure(
+    context: typer.Context,
     text: TextArgument = None,
     file: TextFile = None,
+    text_column: Annotated[
+        str | None, option(TEXT, "NAME", "Column of a table (.csv .tsv .jsonl .parquet).", show_default="text")
+    ] = None,
+    lines: Annotated[bool, option(TEXT, None, "Each line of --file is a text.", "--lines")] = False,
+    limit: Annotated[int | None, option(TEXT, "N", "Measure the first N texts of a table.", min=1)] = None,
     against: Annotated[
         str | None, option(TEXT, "TEXT", "The text with one word replaced: what does it change?")
     ] = None,
@@ -63,15 +72,15 @@ def measure(
     correlation: Annotated[
         float | None, option(TEXT, "C", "Of --encoder correlated: cosine of tokens.", show_default="0.5")
     ] = None,
-    model: Annotated[str | None, model_option("none: a random map")] = None,
+    models: Annotated[list[str] | None, model_option("none: a random map", "--model")] = None,
     of: Annotated[str | None, of_option("last")] = None,
     at: AtOption = None,
-    map: Annotated[
-        str | None,
+    maps: Annotated[
+        list[str] | None,
         option(
             MODEL,
             "NAME",
-            f"{either(names.MAPS)}; with options as raf:heads=4,causal.",
+            f"{either(names.MAPS)}; with options as raf:heads=4,causal. Repeatable.",
             "--map",
             autocompletion=completion.one_of(*names.MAPS),
             show_default="raf",
@@ -146,6 +155,16 @@ def measure(
     draws: Annotated[int, option(SEARCH, "N", "Random changes (or words) to compare with.", min=0)] = 100,
     seed: Seed = 0,
     device: Device = "cpu",
+    engine: Annotated[
+        str,
+        option(
+            SEARCH,
+            "NAME",
+            "Of a table: inline, processes (one a core) or dask.",
+            autocompletion=completion.one_of(*names.ENGINES),
+        ),
+    ] = "processes",
+    workers: Annotated[int | None, option(SEARCH, "N", "Of a table: how many processes.", min=1)] = None,
     out: Out = None,
     explained: Annotated[
         int | None,
@@ -169,7 +188,12 @@ def measure(
     Without a text, N Gaussian tokens take its place.
     """
     with one_line_errors(debug, quiet):
+        if asks_for_many(file, text_column, lines):
+            return answer_many(context)
         given = read_text(text, file)
+        if given is not None and len([*(models or ()), *(maps or ())]) > 1:
+            return answer_several(context, given)
+        model, map = (models or [None])[0], (maps or [None])[0]
         check_early(word, token, against, joint or special)
         alone = {"--against": against, "--token": token, "--tokens-at-once": tokens_at_once, "--explain": explained}
         radii = radii_asked(radius, {**alone, "--watch": watch, "--joint": joint, "--special": special})

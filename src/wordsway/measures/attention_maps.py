@@ -46,6 +46,7 @@ class AttentionMaps(Result):
     """
 
     format: ClassVar[str] = "wordsway.attention/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("layer", "head"), "before")
     in_memory: ClassVar[tuple[str, ...]] = ("before", "after")
 
     model: str

@@ -49,6 +49,7 @@ class Substitutions(Result):
     of the text as it is. `word` of a replacement is an index from 0; tables, and what a user gives, count from 1."""
 
     format: ClassVar[str] = "wordsway.substitutions/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "before", "after"), "change")
 
     text: str
     model: str

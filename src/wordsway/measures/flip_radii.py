@@ -62,6 +62,7 @@ class FlipRadii(Result):
     """
 
     format: ClassVar[str] = "wordsway.flip-radius/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text"), "radius")
     in_memory: ClassVar[tuple[str, ...]] = ("deltas",)
 
     prediction: str

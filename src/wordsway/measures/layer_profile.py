@@ -50,6 +50,7 @@ class LayerProfile(Result):
     """
 
     format: ClassVar[str] = "wordsway.layers/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("layer",), "searched")
 
     model: str
     text: str

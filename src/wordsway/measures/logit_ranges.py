@@ -41,6 +41,7 @@ class LogitRanges(Result):
     those of the text as it is, `prediction` the label of the largest."""
 
     format: ClassVar[str] = "wordsway.logit_ranges/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text", "label"), "margin_low")
 
     model: str
     text: str

@@ -32,6 +32,7 @@ class RadiusProfile(Result):
     `prediction` is there where flip radii were searched too."""
 
     format: ClassVar[str] = "wordsway.radius-profile/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text", "radius"), "lower")
 
     radii: tuple[float, ...]
     words: tuple[WordProfile, ...]

@@ -22,6 +22,7 @@ class PromptChange(Result):
     likeliest tokens of each with their probabilities under both, and the greedy answers."""
 
     format: ClassVar[str] = "wordsway.prompts/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("token",), "after")
 
     model: str
     before: str

@@ -108,6 +108,7 @@ class Sensitivity(Result):
     """
 
     format: ClassVar[str] = "wordsway.sensitivity/2"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text"), "lower")
     in_memory: ClassVar[tuple[str, ...]] = ("deltas",)
 
     lower: float

@@ -20,7 +20,7 @@ from wordsway.support.errors import InputError
 from wordsway.support.plotting import found_and_proven
 from wordsway.support.result import Result
 
-_COLUMNS = ("word", "word_text", "word_kind", "change", "upper", "relative", "prediction", "probability",
+_COLUMNS = ("word", "word_text", "word_kind", "effect", "relative", "change", "upper", "prediction", "probability",
             "probability_after", "prediction_after", "flips")  # fmt: skip
 _ENOUGH = 200  # words of all texts from which a word must occur a few times to be listed
 _FEW = 3  # those few times
@@ -28,11 +28,16 @@ _FEW = 3  # those few times
 
 @dataclass(frozen=True, repr=False)
 class Corpus(Result):
-    """The words of many texts: one row a word and `subject` (a model or a map). `relative` is the change over the mean
-    of its text and subject: 1 is an average word there, so that texts of any length can be compared. `failed` has
-    the error of each text (by its number from 1) that could not be measured, `empty` the numbers of empty ones."""
+    """The words of many texts: one row a word and `subject` (a model or a map).
+
+    `effect` is the fall of the predicted class's (or next token's) probability, or where there are no classes the
+    relative `change` of the output. `relative` is the effect over the mean of its text and subject: 1 is an average
+    word there, so that texts of any length can be compared. `failed` has the error of each text (by its number from 1)
+    that could not be measured, `empty` the numbers of empty ones.
+    """
 
     format: ClassVar[str] = "wordsway.corpus/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("text_number", "word", "word_text"), "effect")
 
     subjects: tuple[str, ...]
     texts: int
@@ -55,12 +60,18 @@ class Corpus(Result):
         """The number of texts with results."""
         return len({row["text_number"] for row in self.rows})
 
+    @property
+    def unit(self) -> str:
+        """The meaning of `effect`."""
+        classes = bool(self.rows) and self.rows[0].get("probability") is not None
+        return "fall of the predicted probability" if classes else "relative change of the output"
+
     def records(self) -> list[dict[str, Any]]:
         """Make the table: one row a word of a text, and a subject."""
         return [dict(row) for row in self.rows]
 
     def words(self, subject: str | None = None) -> list[dict[str, Any]]:
-        """Rank the words that occur often enough by their mean `relative` change, with a 95% interval over their
+        """Rank the words that occur often enough by their mean `relative` effect, with a 95% interval over their
         occurrences: the largest first. The case of letters makes no difference."""
         rows = self._of(subject)
         least = _FEW if len(rows) >= _ENOUGH else 1
@@ -71,17 +82,17 @@ class Corpus(Result):
         return self._ranked([(row["word_kind"], row) for row in self._of(subject)], 1)
 
     def by_text(self, subject: str | None = None) -> list[dict[str, Any]]:
-        """Summarise each text: its largest and its mean change, the word of the largest, and how many words flip the
+        """Summarise each text: its largest and its mean effect, the word of the largest, and how many words flip the
         prediction."""
         groups: dict[int, list[dict[str, Any]]] = {}
         for row in self._of(subject):
             groups.setdefault(row["text_number"], []).append(row)
         found = []
         for number, rows in groups.items():
-            top = max(rows, key=lambda row: row["change"])
+            top = max(rows, key=lambda row: row["effect"])
             line = {"text_number": number, "words": len(rows), "prediction": top.get("prediction")}
-            line |= {"probability": top.get("probability"), "top_word": top["word_text"], "largest": top["change"]}
-            line["mean"] = statistics.fmean(row["change"] for row in rows)
+            line |= {"probability": top.get("probability"), "top_word": top["word_text"], "largest": top["effect"]}
+            line["mean"] = statistics.fmean(row["effect"] for row in rows)
             flips = [row["flips"] for row in rows if row.get("flips") is not None]
             found.append(line | {"flips": sum(flips) if flips else None})
         return found
@@ -97,7 +108,7 @@ class Corpus(Result):
             if each["low"] is not None:
                 axes.plot([each["low"], each["high"]], [k, k], color="#333333", linewidth=1.2)
         axes.axvline(1.0, color="#777777", linestyle=":", linewidth=1.2)
-        axes.set_xlabel("change relative to the mean of the word's text (1: an average word; line: 95% interval)")
+        axes.set_xlabel("effect relative to the mean of the word's text (1: an average word; line: 95% interval)")
         if axes.get_legend() is not None:
             axes.get_legend().remove()
         return axes
@@ -110,8 +121,8 @@ class Corpus(Result):
         rows = self.by_text()
         for name, colour in (("mean", GREY), ("largest", BLUE)):
             axes.hist([row[name] for row in rows], bins=min(30, max(5, len(rows) // 4)), color=colour, alpha=0.7,
-                      label=f"{name} change of a word of the text")  # fmt: skip
-        axes.set_xlabel(f"relative change of the output, radius {self.radius:g}")
+                      label=f"{name} effect of a word of the text")  # fmt: skip
+        axes.set_xlabel(f"{self.unit}, radius {self.radius:g}")
         axes.set_ylabel("texts")
         axes.set_title(plain(f"{self.subjects[0]}: over {len(rows)} texts"), loc="left", fontsize=10, fontweight="bold")
         axes.spines[["top", "right"]].set_visible(False)
@@ -135,7 +146,7 @@ class Corpus(Result):
                 line = {"text": name, "occurrences": len(rows), "texts": len({row["text_number"] for row in rows})}
                 line |= {"relative": mean.value, "low": mean.low, "high": mean.high}
                 flips = [row["flips"] for row in rows if row.get("flips") is not None]
-                line |= {"change": statistics.fmean(row["change"] for row in rows)}
+                line |= {"effect": statistics.fmean(row["effect"] for row in rows)}
                 found.append(line | {"flips": statistics.fmean(flips) if flips else None})
         return sorted(found, key=lambda line: -line["relative"])
 
@@ -222,13 +233,21 @@ def _corpus(
             if found is None:
                 failed[str(number)] = _error_of(table.failed, text) or next(iter(errors), "not measured")
                 continue
-            mean = statistics.fmean(row["change"] for row in found) or 1.0
-            for row in found:
-                known = {**row, "relative": row["change"] / mean}
+            effects = [_effect(row) for row in found]
+            mean = statistics.fmean(effects) or 1.0
+            for row, effect in zip(found, effects, strict=True):
+                known = {**row, "effect": effect, "relative": effect / mean}
                 rows.append({"text_number": number, "subject": subject, **{k: known.get(k) for k in _COLUMNS}})
     numbers = {number for number, _ in listed}
     empty = tuple(number for number in range(1, count + 1) if number not in numbers)
     return Corpus(subjects, count, radius, budget, tuple(rows), failed, empty)
+
+
+def _effect(row: dict[str, Any]) -> float:
+    """Compute the effect of a word in its user's units."""
+    if row.get("probability") is None or row.get("probability_after") is None:
+        return row["change"]
+    return row["probability"] - row["probability_after"]
 
 
 def _error_of(failed: Any, text: str) -> str | None:

@@ -109,6 +109,7 @@ class Curve(Result):
     """A measured curve. Its table and its data frame have a row for each map, d and n (`points`)."""
 
     format: ClassVar[str] = "wordsway.curve/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("map", "d", "n"), "mean")
 
     plan: CurvePlan
     cells: tuple[Trial, ...]

@@ -108,6 +108,7 @@ RESULTS = {
     "wordsway.layers/1": f"{_MEASURES}.layer_profile:LayerProfile",
     "wordsway.attention/1": f"{_MEASURES}.attention_maps:AttentionMaps",
     "wordsway.prompts/1": f"{_MEASURES}.prompts:PromptChange",
+    "wordsway.comparison/1": f"{_MEASURES}.comparison:Comparison",
     "wordsway.curve/1": "wordsway.studies.curve:Curve",
     "wordsway.flips/1": "wordsway.studies.generalize:Flips",
     "wordsway.table/1": "wordsway.studies.run.tables:Table",

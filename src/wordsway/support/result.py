@@ -28,10 +28,11 @@ _SAVED = "name a .json file that -o of a command or the save method of a result 
 
 class Result(ABC):
     """Base of all results. `format` names the kind of result and its version in files; `in_memory` are fields that
-    files do not have."""
+    files do not have; `compared` the columns that tell rows apart, and the one that is compared with other results."""
 
     format: ClassVar[str]
     in_memory: ClassVar[tuple[str, ...]] = ()
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = None
 
     @abstractmethod
     def summary(self) -> str:
