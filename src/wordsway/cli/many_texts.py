@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from wordsway.cli.command import number
+from wordsway.cli.help_pages import TextCommand
 from wordsway.cli.output import finish
 from wordsway.cli.saving import check_files
 from wordsway.support.errors import InputError
@@ -28,14 +27,14 @@ def asks_for_many(file: Path | None, text_column: str | None, lines: bool) -> bo
     return lines or text_column is not None or (file is not None and file.suffix.lower() in _TABLES)
 
 
-def answer_many(context: typer.Context) -> None:
+def answer_many() -> None:
     """Measure the texts of a file, as the command's options say."""
     from wordsway.datasets.readers import read_texts
     from wordsway.studies.cells.words_cell import STEP
     from wordsway.studies.corpus import measure_texts
     from wordsway.support.progress import progress_bar, say
 
-    asked = _options(context, _OF_MANY, "many texts")
+    asked = _options(_OF_MANY, "many texts")
     if asked["file"] is None:
         raise InputError("--text-column and --lines are about the texts of a --file", argument="file")
     out: Sequence[Path] = asked["out"] or ()
@@ -69,13 +68,13 @@ def answer_many(context: typer.Context) -> None:
     finish(found, asked["as_json"], out, _show_corpus)
 
 
-def answer_several(context: typer.Context, text: str) -> None:
+def answer_several(text: str) -> None:
     """Measure one text with several models or maps, and show them side by side."""
     from wordsway.measures.comparison import compare_results
     from wordsway.measures.question import Question
     from wordsway.support.progress import progress_bar
 
-    asked = _options(context, _OF_SEVERAL, "several models or maps")
+    asked = _options(_OF_SEVERAL, "several models or maps")
     check_files(asked["out"])
     if asked["models"] and asked["maps"]:
         raise InputError("--model and --map: give several models, or several maps, not both")
@@ -100,15 +99,13 @@ def answer_several(context: typer.Context, text: str) -> None:
     )
 
 
-def _options(context: typer.Context, allowed: Sequence[str], what: str) -> dict[str, Any]:
+def _options(allowed: Sequence[str], what: str) -> dict[str, Any]:
     """Read the options of the command; one that was given and has no meaning here is an error."""
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
-    for name in given:
+    asked = TextCommand.asked.get()
+    for name, option in asked.given.items():
         if name not in allowed:
-            option = next(each.opts[0] for each in context.command.params if each.name == name)
             raise InputError(f"{option} does not go with {what}; leave it out")
-    return {**context.params, "given": given}
+    return {**asked.values, "given": asked.given}
 
 
 def _radius(text: str, given: bool, usual: float) -> float:

@@ -2,8 +2,6 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from wordsway.cli import completion
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import MODEL, OUTPUT, SEARCH, TEXT, WORDS, TextCommand
@@ -52,7 +50,6 @@ from wordsway.support.names import either
 
 @app.command(cls=TextCommand)
 def measure(
-    context: typer.Context,
     text: TextArgument = None,
     file: TextFile = None,
     text_column: Annotated[
@@ -189,10 +186,10 @@ def measure(
     """
     with one_line_errors(debug, quiet):
         if asks_for_many(file, text_column, lines):
-            return answer_many(context)
+            return answer_many()
         given = read_text(text, file)
         if given is not None and len([*(models or ()), *(maps or ())]) > 1:
-            return answer_several(context, given)
+            return answer_several(given)
         model, map = (models or [None])[0], (maps or [None])[0]
         check_early(word, token, against, joint or special)
         alone = {"--against": against, "--token": token, "--tokens-at-once": tokens_at_once, "--explain": explained}
