@@ -55,15 +55,15 @@ def test_a_live_model_and_its_name(live: tuple[Any, Any]) -> None:
 
 def test_a_list_is_one_data_frame() -> None:
     told: list[tuple[int, int]] = []
-    both = ws.word_sensitivity("raf", [TEXT, OTHER], progress=lambda *done: told.append(done), **FEW)
+    both: Any = ws.word_sensitivity("raf", [TEXT, OTHER], progress=lambda *done: told.append(done), **FEW)
     assert told == [(1, 2), (2, 2)]
     apart = [ws.word_sensitivity("raf", text, **FEW).to_dataframe() for text in (TEXT, OTHER)]
     assert list(both["text_number"]) == [1] * 4 + [2] * 4
     expected = pandas.concat(apart, ignore_index=True)
     pandas.testing.assert_frame_equal(both.drop(columns="text_number"), expected)
-    column = ws.word_sensitivity("raf", pandas.DataFrame({"text": [TEXT, OTHER]})["text"], **FEW)
+    column: Any = ws.word_sensitivity("raf", pandas.DataFrame({"text": [TEXT, OTHER]})["text"], **FEW)
     pandas.testing.assert_frame_equal(column, both)
-    tokens = ws.word_sensitivity("raf", X=[ws.encode(TEXT), ws.encode(OTHER)], **FEW)
+    tokens: Any = ws.word_sensitivity("raf", X=[ws.encode(TEXT), ws.encode(OTHER)], **FEW)
     pandas.testing.assert_frame_equal(tokens, both)
 
 

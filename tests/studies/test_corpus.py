@@ -65,7 +65,8 @@ class TestOneStep:
         base = phi(tokens.X.double())
         for step in word_steps(phi, tokens, 0.02):
             assert step.probability == pytest.approx(float(base.softmax(0).max()), rel=1e-6)
-            assert step.probability_after is not None and step.probability_after < step.probability
+            assert step.probability is not None and step.probability_after is not None
+            assert step.probability_after < step.probability
             assert (step.prediction_after != step.prediction) <= (step.probability_after < 0.5)
 
 

@@ -50,7 +50,7 @@ def answer_many() -> None:
         say(f"each text is kept in {store} as soon as it is measured; the same command goes on from there")
     if budget is None:
         say("one gradient step a word (--budget quick searches, for much longer); changes are at least what is found")
-    subject = {"model": asked["models"]} if asked["models"] else {"map": asked["maps"] or ["raf"]}
+    subject: dict[str, Any] = {"model": asked["models"]} if asked["models"] else {"map": asked["maps"] or ["raf"]}
     with progress_bar(not asked["as_json"]) as update:
         found = measure_texts(
             texts,

@@ -26,6 +26,7 @@ class Substitution(Result):
     """
 
     format: ClassVar[str] = "wordsway.substitution/1"
+    in_memory: ClassVar[tuple[str, ...]] = ("worst",)  # a result of its own, which is added as it saves itself
 
     word: int
     before: str

@@ -47,7 +47,7 @@ class Source:
             rows = encoded[0].X if isinstance(encoded[0], Tokens) else torch.as_tensor(encoded[0])
             if rows.dim() != 2:
                 raise InputError(f"X must have shape (n, d), got shape {tuple(rows.shape)}", argument="X")
-            return named_map(given, *rows.shape, self.seed, device=self.device), encoded
+            return named_map(given, rows.shape[0], rows.shape[1], self.seed, device=self.device), encoded
         if is_model(given):
             if self.encoder is not None:
                 raise InputError("encoder= belongs to a map; a model embeds its texts itself", argument="encoder")

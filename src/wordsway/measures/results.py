@@ -109,7 +109,7 @@ class Sensitivity(Result):
 
     format: ClassVar[str] = "wordsway.sensitivity/2"
     compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text"), "lower")
-    in_memory: ClassVar[tuple[str, ...]] = ("deltas",)
+    in_memory: ClassVar[tuple[str, ...]] = ("deltas", "check")
 
     lower: float
     upper: float | None
@@ -198,9 +198,7 @@ class Sensitivity(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but `deltas`, as JSON values."""
-        values = super().to_dict()
-        del values["check"]
-        return values | {"checked": self.checked}
+        return super().to_dict() | {"checked": self.checked}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Sensitivity":

@@ -11,7 +11,7 @@ _INFINITE = "infinite"  # how JSON, which has no infinity, says it
 
 def to_values(thing: Any) -> Any:
     """Write a value, or a dataclass with all that it holds, as JSON values."""
-    if is_dataclass(thing) and not isinstance(thing, type):
+    if is_dataclass(thing):
         return {each.name: to_values(getattr(thing, each.name)) for each in fields(thing)}
     if isinstance(thing, Mapping):
         return {str(name): to_values(value) for name, value in thing.items()}
@@ -19,7 +19,7 @@ def to_values(thing: Any) -> Any:
         return [to_values(value) for value in thing]
     if isinstance(thing, float) and math.isinf(thing) and thing > 0:
         return _INFINITE
-    return thing.tolist() if hasattr(thing, "tolist") else thing
+    return thing if isinstance(thing, str | int | float | None) else thing.tolist()
 
 
 def read_fields(kind: type, values: Mapping[str, Any], given: Sequence[str] = ()) -> dict[str, Any]:

@@ -59,7 +59,8 @@ class Result(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but what is in memory only, as JSON values."""
-        return {"format": self.format} | {k: v for k, v in to_values(self).items() if k not in self.in_memory}
+        own: dict[str, Any] = dict(self.__dict__)  # all kinds are dataclasses, with their fields in order
+        return {"format": self.format} | {k: to_values(v) for k, v in own.items() if k not in self.in_memory}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Any:

@@ -97,8 +97,8 @@ class ResultTests:
 
     def test_damaged_file_is_an_error_that_names_it(self, result: Result, tmp_path: Path) -> None:
         values: dict[str, Any] = result.to_dict()
+        path = tmp_path / "damaged.json"
         for name in [key for key in values if key not in ("format", "made", "version")]:
-            path = tmp_path / "damaged.json"
             path.write_text(json.dumps({**values, name: {"no": ["such", "thing"]}}), encoding="utf-8")
             try:
                 load_result(path)
