@@ -27,6 +27,29 @@ def asks_for_many(file: Path | None, text_column: str | None, lines: bool) -> bo
     return lines or text_column is not None or (file is not None and file.suffix.lower() in _TABLES)
 
 
+def answered(text: str | None) -> bool:
+    """Answer a question about the texts of a file, or about several models or maps; False where it is about one of
+    each."""
+    asked = TextCommand.asked.get().values
+    if asks_for_many(asked["file"], asked["text_column"], asked["lines"]):
+        answer_many()
+        return True
+    if len([*(asked["models"] or ()), *(asked["maps"] or ())]) < 2:
+        return _refuse_of_a_table()
+    if text is None:
+        raise InputError("several models or maps are compared on a text; give one in quotes", argument="text")
+    answer_several(text)
+    return True
+
+
+def _refuse_of_a_table() -> bool:
+    """Refuse options that only a table of texts has: they must not be ignored."""
+    for name in ("limit", "engine", "workers"):
+        if name in TextCommand.asked.get().given:
+            raise InputError(f"--{name} is about many texts: a table (--file reviews.csv), or --lines", argument=name)
+    return False
+
+
 def answer_many() -> None:
     """Measure the texts of a file, as the command's options say."""
     from wordsway.datasets.readers import read_texts

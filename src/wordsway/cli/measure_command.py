@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from wordsway.cli import completion
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import MODEL, OUTPUT, SEARCH, TEXT, WORDS, TextCommand
-from wordsway.cli.many_texts import answer_many, answer_several, asks_for_many
+from wordsway.cli.many_texts import answered, asks_for_many
 from wordsway.cli.measure_steps import (
     answer,
     answer_profile,
@@ -28,6 +28,7 @@ from wordsway.cli.options import (
     Debug,
     Depth,
     Device,
+    Engine,
     Json,
     MaxTokens,
     Out,
@@ -36,6 +37,7 @@ from wordsway.cli.options import (
     Seed,
     TextArgument,
     TextFile,
+    Workers,
     model_option,
     of_option,
     option,
@@ -152,16 +154,8 @@ def measure(
     draws: Annotated[int, option(SEARCH, "N", "Random changes (or words) to compare with.", min=0)] = 100,
     seed: Seed = 0,
     device: Device = "cpu",
-    engine: Annotated[
-        str,
-        option(
-            SEARCH,
-            "NAME",
-            "Of a table: inline, processes (one a core) or dask.",
-            autocompletion=completion.one_of(*names.ENGINES),
-        ),
-    ] = "processes",
-    workers: Annotated[int | None, option(SEARCH, "N", "Of a table: how many processes.", min=1)] = None,
+    engine: Engine = "processes",
+    workers: Workers = None,
     out: Out = None,
     explained: Annotated[
         int | None,
@@ -185,11 +179,9 @@ def measure(
     Without a text, N Gaussian tokens take its place.
     """
     with one_line_errors(debug, quiet):
-        if asks_for_many(file, text_column, lines):
-            return answer_many()
-        given = read_text(text, file)
-        if given is not None and len([*(models or ()), *(maps or ())]) > 1:
-            return answer_several(given)
+        given = None if asks_for_many(file, text_column, lines) else read_text(text, file)
+        if answered(given):
+            return
         model, map = (models or [None])[0], (maps or [None])[0]
         check_early(word, token, against, joint or special)
         alone = {"--against": against, "--token": token, "--tokens-at-once": tokens_at_once, "--explain": explained}
@@ -204,8 +196,7 @@ def measure(
             refuse_text_options({**texts, "--max-tokens": max_tokens is not None}, encoder)
         if model is not None:
             taken = {"--map": map, "--tokens-at-once": tokens_at_once, "--encoder": encoder, "--n": n, "--d": d}
-            taken |= {"--depth": depth, "--against": against}
-            refuse_with_model(taken, raw, layer, activation, temperature)
+            refuse_with_model({**taken, "--depth": depth, "--against": against}, raw, layer, activation, temperature)
             check_of(of)
             subject: dict[str, Any] = {"model": model, "output": of or "last", "at": (at or At.embeddings).value}
             subject["certificate"] = not no_certificate

@@ -28,7 +28,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Source:
-    """How a model or a map and its texts are given: see `word_sensitivity`. None is for what was not given."""
+    """Options of a model or map and its texts, as `word_sensitivity` has them; None is for what was not given."""
 
     output: str | None = None
     at: str | None = None

@@ -17,7 +17,7 @@ from wordsway.studies.run.runner import Silent, run
 from wordsway.studies.run.worker import Report
 from wordsway.studies.study import Job, Study
 from wordsway.support.errors import InputError
-from wordsway.support.plotting import found_and_proven
+from wordsway.support.plotting import dots
 from wordsway.support.result import Result
 
 _COLUMNS = ("word", "word_text", "word_kind", "effect", "relative", "change", "upper", "prediction", "probability",
@@ -71,8 +71,9 @@ class Corpus(Result):
         return [dict(row) for row in self.rows]
 
     def words(self, subject: str | None = None) -> list[dict[str, Any]]:
-        """Rank the words that occur often enough by their mean `relative` effect, with a 95% interval over their
-        occurrences: the largest first. The case of letters makes no difference."""
+        """Rank the words that occur often enough by their `relative` effect: its mean, with a 95% interval over their
+        occurrences. The largest lower end comes first, so that a word that was seen a few times leads only where they
+        agree. The case of letters makes no difference."""
         rows = self._of(subject)
         least = _FEW if len(rows) >= _ENOUGH else 1
         return self._ranked([(row["word_text"].casefold(), row) for row in rows], least)
@@ -101,17 +102,11 @@ class Corpus(Result):
         """Draw the words that move the first subject most, relative to the other words of their texts. Returns the
         axes."""
         ranked = self.words()[:20]
-        entries = [(f"{each['text']} (x{each['occurrences']})", each["relative"], None) for each in ranked]
+        names = [f"{each['text']} (x{each['occurrences']})" for each in ranked]
+        spans = [None if each["low"] is None else (each["low"], each["high"]) for each in ranked]
+        label = "effect relative to the mean of the word's text (1: an average word; line: 95% interval)"
         title = f"{self.subjects[0]}: words with the largest effect, {self.measured} texts"
-        axes = found_and_proven(ax, entries, None, title)
-        for k, each in enumerate(ranked):
-            if each["low"] is not None:
-                axes.plot([each["low"], each["high"]], [k, k], color="#333333", linewidth=1.2)
-        axes.axvline(1.0, color="#777777", linestyle=":", linewidth=1.2)
-        axes.set_xlabel("effect relative to the mean of the word's text (1: an average word; line: 95% interval)")
-        if axes.get_legend() is not None:
-            axes.get_legend().remove()
-        return axes
+        return dots(ax, names, [each["relative"] for each in ranked], spans, 1.0, label, title)
 
     def plot_texts(self, ax: Any = None) -> Any:
         """Draw how the largest and the mean change of a text are distributed over the texts. Returns the axes."""
@@ -148,7 +143,7 @@ class Corpus(Result):
                 flips = [row["flips"] for row in rows if row.get("flips") is not None]
                 line |= {"effect": statistics.fmean(row["effect"] for row in rows)}
                 found.append(line | {"flips": statistics.fmean(flips) if flips else None})
-        return sorted(found, key=lambda line: -line["relative"])
+        return sorted(found, key=lambda line: -(line["relative"] if line["low"] is None or least < 2 else line["low"]))
 
 
 class _Told(Silent):

@@ -171,6 +171,30 @@ def paired_bars(
     return ax
 
 
+def dots(
+    ax: Any,
+    names: Sequence[str],
+    values: Sequence[float],
+    spans: Sequence[tuple[float, float] | None],
+    mark: float,
+    label: str,
+    title: str,
+) -> Any:
+    """A dot for each name, with a line over its interval, if it has one; dotted: a value to compare with."""
+    ax = ax or new_axes(7.4, 1.6 + 0.28 * len(names))
+    for row, (value, span) in enumerate(zip(values, spans, strict=True)):
+        if span is not None:
+            ax.plot(span, [row, row], color=BLUE, linewidth=1.6, alpha=0.6)
+        ax.plot([value], [row], "o", color=BLUE, markersize=6)
+    ax.axvline(mark, color=GREY, linestyle=":", linewidth=1.2)
+    _name_rows(ax, names)
+    ax.set_xlim(min([0.0, *(span[0] for span in spans if span is not None)]), None)
+    ax.set_xlabel(label)
+    ax.grid(True, axis="x", color="#dddddd", linewidth=0.6)
+    _finish(ax, title)
+    return ax
+
+
 def _name_rows(ax: Any, names: Sequence[str]) -> None:
     ax.set_yticks(range(len(names)), [plain(name) for name in names])
     ax.set_ylim(len(names) - 0.4, -0.6)
