@@ -34,7 +34,7 @@ def answered(text: str | None) -> bool:
     if asks_for_many(asked["file"], asked["text_column"], asked["lines"]):
         answer_many()
         return True
-    if len([*(asked["models"] or ()), *(asked["maps"] or ())]) < 2:
+    if max(len(asked["models"] or ()), len(asked["maps"] or ())) < 2:
         return _refuse_of_a_table()
     if text is None:
         raise InputError("several models or maps are compared on a text; give one in quotes", argument="text")

@@ -93,7 +93,7 @@ _CONTENTS: dict[str, Callable[[Result], bytes]] = {
     ".csv": lambda result: csv_of(result.records()).encode(),
     ".parquet": lambda result: parquet_of(result.records()),
     ".html": lambda result: load_home(_PAGE)(result).encode(),
-    **{suffix: _picture(suffix) for suffix in (".png", ".svg", ".pdf")},
+    **{suffix: _picture(suffix) for suffix in (".png", ".pdf", ".svg")},
 }
 SUFFIXES = tuple(_CONTENTS)
 
@@ -102,7 +102,7 @@ def check_result_file(path: str | os.PathLike[str]) -> str:
     """Return the suffix of a file for a result, or raise an error where there is no such format or it cannot be
     written there."""
     suffix = Path(path).suffix.lower()
-    if suffix not in _CONTENTS:
+    if suffix not in _CONTENTS and not Path(path).is_dir():  # which has an error of its own, below
         raise InputError(
             f"a result is saved in the format of the file's suffix, {either(_CONTENTS)}; got {os.fspath(path)!r}",
             argument="path",
