@@ -29,6 +29,8 @@ from .measures.best_words import Substitutions as Substitutions
 from .measures.best_words import substitutions as substitutions
 from .measures.compare_word import Substitution as Substitution
 from .measures.compare_word import substitution as substitution
+from .measures.comparison import Comparison as Comparison
+from .measures.comparison import compare_results as compare_results
 from .measures.explain import explain as explain
 from .measures.flip_radii import FlipRadii as FlipRadii
 from .measures.flip_radius import flip_radius as flip_radius
@@ -43,7 +45,6 @@ from .measures.question import Question as Question
 from .measures.radius_profile import radius_profile as radius_profile
 from .measures.results import Sensitivity as Sensitivity
 from .measures.results import WordExplanation as WordExplanation
-from .measures.results import load_result as load_result
 from .measures.sensitivity import change as change
 from .measures.sensitivity import word_sensitivity as word_sensitivity
 from .models.encoding.encode import encode as encode
@@ -55,6 +56,8 @@ from .report.page import report_html as report_html
 from .studies.cells.base import Cell as Cell
 from .studies.cells.base import Outcome as Outcome
 from .studies.cells.text_cell import TextCell as TextCell
+from .studies.corpus import Corpus as Corpus
+from .studies.corpus import measure_texts as measure_texts
 from .studies.curve import Curve as Curve
 from .studies.curve import CurvePlan as CurvePlan
 from .studies.curve import curve as curve
@@ -73,6 +76,8 @@ from .support.errors import RankWarning as RankWarning
 from .support.errors import TextWarning as TextWarning
 from .support.errors import TooLargeError as TooLargeError
 from .support.own_code import allow_maps as allow_maps
+from .support.result import Result as Result
+from .support.result import load_result as load_result
 from .tokens import Tokens as Tokens
 from .tokens import normalize_rows as normalize_rows
 from .tokens import synthetic_tokens as synthetic_tokens

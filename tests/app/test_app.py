@@ -396,7 +396,7 @@ def test_a_word_is_looked_into(site: Site, more: dict[str, Any]) -> None:
     if "map" in more:
         tokens = ws.encode("I love her smile")
         phi = ws.named_map("raf", len(tokens), 384, 1)
-        same = ws.explain(phi, tokens, ws.word_sensitivity(phi, tokens, seed=1), [3], seed=1).explained
+        same = ws.explain(phi, tokens, ws.word_sensitivity(phi, tokens, seed=1), [4], seed=1).explained
         assert same and json.loads(json.dumps(asdict(same[0]))) == explained
 
 

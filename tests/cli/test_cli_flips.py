@@ -96,7 +96,7 @@ class TestProfile:
             (["--radius", "0.1,1", "--against", "I hate her smile"], "--against does not go with several radii"),
             (["--radius", "0.1,1", "--watch"], "--watch does not go with several radii"),
             (["--radius", "0.1,1", "--budget", "100"], "not a number"),
-            (["-o", "picture.png"], "ends in .json or .html"),
+            (["-o", "picture.gif"], "--out takes a file that ends in .json, .csv"),
         ],
     )
     def test_errors_are_one_line(self, arguments: list[str], words: str) -> None:

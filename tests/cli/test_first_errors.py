@@ -173,7 +173,7 @@ def test_a_missing_extra_is_named(
 def test_a_result_that_is_none(place: Path) -> None:
     (place / "other.json").write_text(json.dumps({"format": "something/1"}))
     for name in ("other.json", "text.txt", "nothing.json", "folder"):
-        with pytest.raises(ws.InputError, match=r"name a file that wordsway measure -o"):
+        with pytest.raises(ws.InputError, match=r"name a \.json file that -o of a command"):
             ws.load_result(place / name)
 
 

@@ -117,7 +117,7 @@ class TestExplain:
 class TestRealWords:
     def test_the_best_word_of_the_whole_vocabulary(self, tokens: ws.Tokens) -> None:
         phi = ws.RandomAttention().sample(384, seed=0)
-        result = ws.explain(phi, tokens, measured(phi, tokens, token=[4]), [3])
+        result = ws.explain(phi, tokens, measured(phi, tokens, token=[4]), [4])
         (good,) = explained(result)
         assert "21,721 words tried, the whole vocabulary" in good.tried
         changes = [each.change for each in good.replacements]
@@ -172,8 +172,8 @@ class TestWhatIsRefused:
 
     def test_what_was_explained_is_saved_and_read(self, tokens: ws.Tokens, tmp_path: Path) -> None:
         phi = ws.RandomAttention().sample(384, seed=0)
-        result = ws.explain(phi, tokens, measured(phi, tokens, token=[2, 4]), [3])
-        both = ws.explain(phi, tokens, result, [1])
+        result = ws.explain(phi, tokens, measured(phi, tokens, token=[2, 4]), [4])
+        both = ws.explain(phi, tokens, result, [2])
         assert [each.word for each in both.explained or ()] == [1, 3]
         replace(both, made={"command": "wordsway measure"}).save(tmp_path / "r.json")
         again = ws.load_result(tmp_path / "r.json")

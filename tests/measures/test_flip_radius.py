@@ -133,7 +133,7 @@ class TestProofs:
         (entry,) = found.words
         assert entry.radius is None and math.isinf(entry.certified) and entry.reason is None
         assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["words"][0]["certified"] == "infinite"
-        assert math.isinf(ws.FlipRadii.of(found.to_dict(), "it").words[0].certified)
+        assert math.isinf(ws.FlipRadii.from_dict(found.to_dict()).words[0].certified)
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +235,7 @@ class TestFiles:
     def test_round_trip(self, tmp_path: Path, sentiment: ws.FlipRadii) -> None:
         path = tmp_path / "flips.json"
         sentiment.save(path)
-        again = ws.FlipRadii.load(path)
+        again = ws.load_result(path)
         assert again.words == sentiment.words and again.to_dict() == sentiment.to_dict() and again.deltas == {}
         assert "How far a word must move" in ws.report_html(path)
         assert list(sentiment.to_dataframe()["word"]) == [entry.word + 1 for entry in sentiment.words]
@@ -250,9 +250,9 @@ class TestFiles:
         ):
             path.write_text(text)
             with pytest.raises(ws.InputError, match=words):
-                ws.FlipRadii.load(path)
+                ws.load_result(path)
         with pytest.raises(ws.InputError, match="cannot read"):
-            ws.FlipRadii.load(tmp_path / "none.json")
+            ws.load_result(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize(

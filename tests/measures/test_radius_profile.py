@@ -78,7 +78,7 @@ def test_files_and_picture(tmp_path: Path) -> None:
     found = ws.radius_profile(phi, TEXT, (0.05, 0.5, 2.0), budget="quick")
     path = tmp_path / "profile.json"
     found.save(path)
-    again = ws.RadiusProfile.load(path)
+    again = ws.load_result(path)
     assert again.to_dict() == found.to_dict() and again.words == found.words
     assert len(found.to_dataframe()) == 12
     axes = found.plot()
@@ -90,7 +90,7 @@ def test_files_and_picture(tmp_path: Path) -> None:
     for text, words in (("[]", "format"), (json.dumps({**found.to_dict(), "words": [3]}), "damaged")):
         path.write_text(text)
         with pytest.raises(ws.InputError, match=words):
-            ws.RadiusProfile.load(path)
+            ws.load_result(path)
 
 
 @pytest.mark.parametrize(

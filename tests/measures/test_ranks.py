@@ -16,9 +16,9 @@ from wordsway.cli.main import app
 from wordsway.maps.attention.random_attention import Attention
 from wordsway.maps.base import RANDOM_SPREAD, TRAINED_SPREAD
 from wordsway.measures.ranks import rank_name, shared_ranks, tie_sentence
-from wordsway.measures.results import from_values
 from wordsway.report.measurement import lead_of
 from wordsway.report.page import report_html, text_fragment
+from wordsway.support.result import result_of
 
 TEXT = "I love her smile"
 
@@ -103,7 +103,7 @@ def test_files_from_before_have_no_ties(tied: ws.Sensitivity) -> None:
     for rank, word in zip((3, 2, 4, 1), values["words"], strict=True):
         del word["tied"]
         word["rank"] = rank
-    old = from_values(values, "old")
+    old = result_of(values, "old")
     assert old.spread == 0 and [word.text for word in old.top_words] == ["smile"]
     assert "word 'smile'" in repr(old)
 

@@ -209,7 +209,7 @@ class TestWhatIsRefused:
         ("content", "problem"),
         [
             ("no json", "is not JSON"),
-            ("[1, 2]", "no result that a report is made of"),
+            ("[1, 2]", "no result of this version"),
             ('{"format": "wordsway.layers/1"}', "damaged"),
             ('{"format": "wordsway.sensitivity/2"}', "damaged"),
             ('{"format": "other/1"}', "'other/1'"),

@@ -101,7 +101,7 @@ def explain_word(key: str, word: int, kept: Kept) -> Callable[[Job], None]:
                 raise InputError("random features keep their weights until the next measurement; measure this again")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TextWarning)
-                result = explain(phi, tokens, measured.result, [word], seed=seed, cancel=job.check)
+                result = explain(phi, tokens, measured.result, [word + 1], seed=seed, cancel=job.check)
             measured = replace(measured, result=result)
             kept.put(key, measured)
         job.say("word", word=word, fragment=word_fragment(measured.result, word))

@@ -1,4 +1,4 @@
-"""`wordsway compare`: two runs side by side."""
+"""`wordsway compare`: two results or two runs side by side."""
 
 import json
 from pathlib import Path
@@ -6,22 +6,30 @@ from typing import Annotated
 
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import OUTPUT, RUN, PanelCommand
-from wordsway.cli.options import Debug, Json, Own, argument, option
+from wordsway.cli.options import Debug, Json, Out, Own, argument, option
+from wordsway.support.errors import InputError
 
 
 @app.command(cls=PanelCommand)
 def compare(
-    first: Annotated[Path, argument(RUN, "FIRST", "The folder of a run.")],
-    second: Annotated[Path, argument(RUN, "SECOND", "The folder of another.")],
+    first: Annotated[Path, argument(RUN, "FIRST", "A result (.json), or the folder of a run.")],
+    second: Annotated[Path, argument(RUN, "SECOND", "Another of the same kind.")],
     of: Annotated[
         str | None, option(OUTPUT, "COLUMN", "The column that is compared.", "--of", show_default="lower, err, ...")
     ] = None,
     own: Own = None,
+    out: Out = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Compare the cells that two runs share, and show their differences with 95% intervals."""
+    """Compare two results word by word, or the cells that two runs share, with 95% intervals."""
     with one_line_errors(debug):
+        if first.is_file() and second.is_file():
+            return _compare_files(first, second, of, out, as_json)
+        if first.is_file() or second.is_file():
+            raise InputError("compare takes two results (.json) or the folders of two runs, not one of each")
+        if out:
+            raise InputError("--out is for two results; two runs are compared on the terminal, or with --json")
         from wordsway.cli.show_runs import show_differences
         from wordsway.studies.compare_runs import compare_tables
         from wordsway.studies.run.store import Store
@@ -36,3 +44,16 @@ def compare(
             print(json.dumps(found.to_dict(), allow_nan=False))
         else:
             show_differences(found)
+
+
+def _compare_files(first: Path, second: Path, of: str | None, out: list[Path] | None, as_json: bool) -> None:
+    """Compare two results that were saved."""
+    from wordsway.cli.many_texts import show_comparison
+    from wordsway.cli.output import finish
+    from wordsway.cli.saving import check_files
+    from wordsway.measures.comparison import compare_results
+    from wordsway.support.result import load_result
+
+    check_files(out)
+    names = (first.stem, second.stem) if first.stem != second.stem else (str(first), str(second))
+    finish(compare_results([load_result(first), load_result(second)], names, of), as_json, out, show_comparison)

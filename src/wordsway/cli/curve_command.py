@@ -39,9 +39,8 @@ def curve(
         paths: list[Path] = []
         if common.out is not None:
             from wordsway.studies.figures.draw import save_figure
-            from wordsway.studies.figures.grid_figures import plot_curve
 
-            paths = save_figure(plot_curve(result), common.out, "curve")
+            paths = save_figure(result.plot().figure, common.out, "curve")
             paths += [common.out / name for name in ("curve.csv", "cells.csv", "fits.json")]
         finish_grid(result, common.as_json, paths, _show_curve)
 

@@ -5,7 +5,7 @@ import sys
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import PanelCommand
 from wordsway.cli.options import Debug, Json, Out, Own, RunArgument
-from wordsway.cli.saving import PAGE, PICTURES, check_files
+from wordsway.cli.saving import TABLES, check_files
 
 
 @app.command(cls=PanelCommand)
@@ -19,7 +19,7 @@ def export(folder: RunArgument, own: Own = None, out: Out = None, as_json: Json 
         from wordsway.studies.run.tables import read_table
         from wordsway.support.files import write_bytes
 
-        check_files(out, (PAGE, *PICTURES))
+        check_files(out, (*TABLES, ".json"))
         with Store.read(folder) as store:
             table = read_table(store)
         for file in out or ():

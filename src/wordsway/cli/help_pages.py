@@ -4,7 +4,9 @@ Typer's own help gives every option's name, type and description a column, so th
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -32,8 +34,29 @@ class PanelCommand(TyperCommand):
             _write(formatter, panel, rows)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """The options of a command that runs: values by their names in Python, and those that were `given`, with what a
+    user calls them."""
+
+    values: dict[str, Any]
+    given: dict[str, str]
+
+
 class TextCommand(PanelCommand):
-    """A command whose argument is a text: one without quotes comes as several arguments."""
+    """A command whose argument is a text: one without quotes comes as several arguments. While it runs, `asked` has its
+    options, and which of them were given."""
+
+    asked: ClassVar[ContextVar[Any]] = ContextVar("asked")
+
+    def invoke(self, ctx: Any) -> Any:
+        given = {name for name in ctx.params if getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"}
+        options = {parameter.name: parameter.opts[0] for parameter in self.params}
+        token = self.asked.set(Asked(dict(ctx.params), {name: options[name] for name in ctx.params if name in given}))
+        try:
+            return super().invoke(ctx)
+        finally:
+            self.asked.reset(token)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:

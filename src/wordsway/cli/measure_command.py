@@ -5,12 +5,12 @@ from typing import Annotated, Any
 from wordsway.cli import completion
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import MODEL, OUTPUT, SEARCH, TEXT, WORDS, TextCommand
+from wordsway.cli.many_texts import answered, asks_for_many
 from wordsway.cli.measure_steps import (
     answer,
     answer_profile,
     check_against,
     check_early,
-    check_results,
     draw_tokens,
     find_encoder,
     option_names,
@@ -28,6 +28,7 @@ from wordsway.cli.options import (
     Debug,
     Depth,
     Device,
+    Engine,
     Json,
     MaxTokens,
     Out,
@@ -36,12 +37,14 @@ from wordsway.cli.options import (
     Seed,
     TextArgument,
     TextFile,
+    Workers,
     model_option,
     of_option,
     option,
     word_option,
 )
 from wordsway.cli.output import ResultOutput
+from wordsway.cli.saving import check_files
 from wordsway.support import names
 from wordsway.support.errors import InputError
 from wordsway.support.names import either
@@ -51,6 +54,11 @@ from wordsway.support.names import either
 def measure(
     text: TextArgument = None,
     file: TextFile = None,
+    text_column: Annotated[
+        str | None, option(TEXT, "NAME", "Column of a table (.csv .tsv .jsonl .parquet).", show_default="text")
+    ] = None,
+    lines: Annotated[bool, option(TEXT, None, "Each line of --file is a text.", "--lines")] = False,
+    limit: Annotated[int | None, option(TEXT, "N", "Measure the first N texts of a table.", min=1)] = None,
     against: Annotated[
         str | None, option(TEXT, "TEXT", "The text with one word replaced: what does it change?")
     ] = None,
@@ -63,15 +71,15 @@ def measure(
     correlation: Annotated[
         float | None, option(TEXT, "C", "Of --encoder correlated: cosine of tokens.", show_default="0.5")
     ] = None,
-    model: Annotated[str | None, model_option("none: a random map")] = None,
+    models: Annotated[list[str] | None, model_option("none: a random map", "--model")] = None,
     of: Annotated[str | None, of_option("last")] = None,
     at: AtOption = None,
-    map: Annotated[
-        str | None,
+    maps: Annotated[
+        list[str] | None,
         option(
             MODEL,
             "NAME",
-            f"{either(names.MAPS)}; with options as raf:heads=4,causal.",
+            f"{either(names.MAPS)}; with options as raf:heads=4,causal. Repeatable.",
             "--map",
             autocompletion=completion.one_of(*names.MAPS),
             show_default="raf",
@@ -146,6 +154,8 @@ def measure(
     draws: Annotated[int, option(SEARCH, "N", "Random changes (or words) to compare with.", min=0)] = 100,
     seed: Seed = 0,
     device: Device = "cpu",
+    engine: Engine = "processes",
+    workers: Workers = None,
     out: Out = None,
     explained: Annotated[
         int | None,
@@ -169,11 +179,14 @@ def measure(
     Without a text, N Gaussian tokens take its place.
     """
     with one_line_errors(debug, quiet):
-        given = read_text(text, file)
+        given = None if asks_for_many(file, text_column, lines) else read_text(text, file)
+        if answered(given):
+            return
+        model, map = (models or [None])[0], (maps or [None])[0]
         check_early(word, token, against, joint or special)
         alone = {"--against": against, "--token": token, "--tokens-at-once": tokens_at_once, "--explain": explained}
         radii = radii_asked(radius, {**alone, "--watch": watch, "--joint": joint, "--special": special})
-        check_results(out, len(radii), against)
+        check_files(out)
         if against is not None:
             check_against(explained, watch, tokens_at_once)
         end = ResultOutput(as_json, out, explained, seed, device)
@@ -183,8 +196,7 @@ def measure(
             refuse_text_options({**texts, "--max-tokens": max_tokens is not None}, encoder)
         if model is not None:
             taken = {"--map": map, "--tokens-at-once": tokens_at_once, "--encoder": encoder, "--n": n, "--d": d}
-            taken |= {"--depth": depth, "--against": against}
-            refuse_with_model(taken, raw, layer, activation, temperature)
+            refuse_with_model({**taken, "--depth": depth, "--against": against}, raw, layer, activation, temperature)
             check_of(of)
             subject: dict[str, Any] = {"model": model, "output": of or "last", "at": (at or At.embeddings).value}
             subject["certificate"] = not no_certificate

@@ -1,15 +1,13 @@
 """The steps of `wordsway measure`: refuse options that do not go together, ask the question, show its answer."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway.cli.command import short_name
 from wordsway.cli.option_values import numbers_of, whole_numbers
 from wordsway.cli.output import ResultOutput, finish, said, ways
-from wordsway.cli.saving import PICTURES, TABLES, check_files
 from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS, GAUSSIAN
 
@@ -23,11 +21,6 @@ def check_early(word: str | None, token: str | None, against: str | None, moves:
         raise InputError("give --word or --token, not both")
     if against is not None and (word is not None or token is not None or moves):
         raise InputError("--against names the word itself: leave out --word, --token, --joint and --special")
-
-
-def check_results(files: Sequence[Path] | None, radii: int, against: str | None) -> None:
-    """Check that the result, which has no table and no picture unless there are several radii, can be written."""
-    check_files(files, () if radii > 1 and against is None else (*TABLES, *PICTURES))
 
 
 def check_against(explained: int | None, watch: bool, tokens_at_once: int | None) -> None:

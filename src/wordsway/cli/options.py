@@ -64,10 +64,10 @@ def of_option(unless_given: str) -> Any:
     return option(MODEL, "OUTPUT", help, "--of", show_default=unless_given, autocompletion=offered)
 
 
-def model_option(unless_given: str | bool = True) -> Any:
+def model_option(unless_given: str | bool = True, *names: str) -> Any:
     """Describe --model, with what happens without it."""
     help = "sentiment or minilm (bundled), mpnet, a folder, .gguf file or hub id; reinit:NAME has random weights."
-    return option(MODEL, "NAME", help, autocompletion=completion.models, show_default=unless_given)
+    return option(MODEL, "NAME", help, *names, autocompletion=completion.models, show_default=unless_given)
 
 
 def seed_option(unless_given: str | bool = True) -> Any:
@@ -182,10 +182,10 @@ class ModelOptions:
     quiet: Quiet = False
     debug: Debug = False
 
-    def checked_text(self, without: tuple[str, ...] = ()) -> str:
-        """Read the text, and check that results can be written; `without` are formats that the result lacks."""
+    def checked_text(self) -> str:
+        """Read the text, and check that results can be written."""
         given = the_text(self.text, self.file)
-        check_files(self.out, without)
+        check_files(self.out)
         return given
 
 

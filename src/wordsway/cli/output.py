@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway.cli.command import command_line, number, short_name
-from wordsway.cli.saving import FORMATS, PAGE, check_files, has_page, save_result
+from wordsway.cli.saving import PAGE, check_files, has_page, save_result
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
 from wordsway.support.names import either
@@ -107,7 +107,7 @@ def write_report(source: Any, out: Path, quiet: bool = False) -> None:
     from wordsway.support.memory import show_bytes
     from wordsway.support.progress import waiting
 
-    check_files([out], [suffix for suffix in FORMATS if suffix != PAGE])
+    check_files([out], (PAGE,))
     with waiting("making the report"):
         page = report_html(source)
     write_text(out, page)

@@ -22,7 +22,7 @@ from wordsway.cli.options import (
     word_option,
 )
 from wordsway.cli.output import finish, open_quietly
-from wordsway.cli.saving import PAGE, PICTURES, check_files
+from wordsway.cli.saving import check_files
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def ranges(
     """
     with one_line_errors(common.debug, common.quiet):
         given = the_text(common.text, common.file)
-        check_files(common.out, (PAGE, *PICTURES))
+        check_files(common.out)
         from wordsway.cli.show_flips import ranges_table
         from wordsway.measures.logit_ranges import logit_ranges
 

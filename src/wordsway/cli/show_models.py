@@ -36,7 +36,7 @@ def layer_table(profile: "LayerProfile") -> None:
     if profile.real_word is not None:
         table.add_column("real word", justify="right")
         table.add_column("itself", justify="right")
-    for row in profile.rows():
+    for row in profile.records():
         cells = [row[name] for name in ("searched", "attracting", "noise", "noise_sd")]
         cells += [row[name] for name in ("real_word", "replaced") if name in row]
         table.add_row(str(row["layer"]), *(number(cell) for cell in cells))

@@ -131,8 +131,8 @@ def show_claims(found: "Sequence[Verdict]") -> None:
         says = f"{each.study} {each.panel}: {each.says}"
         if says != last:
             predicted = "" if each.predicted is None else f"predicted {figure(each.predicted)}, "
-            console.print(_plain(says), soft_wrap=True)
-            console.print(_plain(f"    {each.source}; {predicted}holds if {each.wanted}", "dim"), soft_wrap=True)
+            console.print(plain_cell(says), soft_wrap=True)
+            console.print(plain_cell(f"    {each.source}; {predicted}holds if {each.wanted}", "dim"), soft_wrap=True)
             last = says
         ends = f"[{interval(each)}]" if each.low is not None else ""
         number = figure(each.measured) or "-"
@@ -150,7 +150,7 @@ def show_differences(found: "Differences") -> None:
 
     console = Console(highlight=False)
     for name, (first, second) in found.settings.items():
-        console.print(_plain(f"{name}: {first} against {second}"), soft_wrap=True)
+        console.print(plain_cell(f"{name}: {first} against {second}"), soft_wrap=True)
     if found.equal:
         console.print("the two tables are equal")
     panels: dict[tuple[Any, Any], list[Difference]] = {}
@@ -159,7 +159,7 @@ def show_differences(found: "Differences") -> None:
     for (study, panel), cells in panels.items():
         how = "paired by trial" if all(each.paired for each in cells) else "not paired, as trials differ"
         where = "" if study is None else f"{study} {panel}, "
-        console.print(_plain(f"{where}{cells[0].column}, second - first, {how}"), soft_wrap=True)
+        console.print(plain_cell(f"{where}{cells[0].column}, second - first, {how}"), soft_wrap=True)
         rows = []
         for each in cells:
             ends = "-" if each.low is None or each.high is None else f"{each.low:+.4f} to {each.high:+.4f}"
@@ -193,7 +193,7 @@ def show_means(written: "Written") -> None:
         found = cell_means(Table(tuple(part)))
         if not found:
             continue
-        console.print(_plain(f"{study} {panel}, {found[0][1]}"), soft_wrap=True)
+        console.print(plain_cell(f"{study} {panel}, {found[0][1]}"), soft_wrap=True)
         rows = []
         for cell, _, mean, trials in found:
             ends = "-" if mean.low is None or mean.high is None else f"{mean.low:.4f} to {mean.high:.4f}"
@@ -213,7 +213,7 @@ def _print_cells(
         grid.add_column(heading, no_wrap=True, justify="right" if heading in headings else "left")
     for cell, numbers in rows:
         values = ["-" if cell.get(name) is None else str(cell[name]) for name in names]
-        grid.add_row(*(_plain(value) for value in (*values, *numbers)))
+        grid.add_row(*(plain_cell(value) for value in (*values, *numbers)))
     console.print(grid)
 
 
@@ -221,8 +221,8 @@ def count_of(count: int, what: str) -> str:
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
-def _plain(text: str, style: str = "") -> Any:
-    """Text as it is, not as markup."""
+def plain_cell(text: str, style: str = "") -> Any:
+    """Show a text as it is, not as markup."""
     from rich.text import Text
 
     return Text(printable(text), style=style)

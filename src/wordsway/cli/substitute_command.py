@@ -9,7 +9,6 @@ from wordsway.cli.help_pages import SEARCH, TEXT, WORDS, TextCommand
 from wordsway.cli.option_values import check_of, word_list
 from wordsway.cli.options import ModelOptions, of_option, option, with_options, word_option
 from wordsway.cli.output import finish, open_quietly, ways
-from wordsway.cli.saving import PICTURES, TABLES, check_files
 from wordsway.support.errors import InputError
 from wordsway.support.names import Budget
 
@@ -59,8 +58,6 @@ def substitute(
         allowed = word_list(candidates)
         if against is not None and (allowed is not None or word is not None or of is not None):
             raise InputError("--against compares two prompts: leave out --word, --of and --candidates")
-        if against is not None:
-            check_files(common.out, (*TABLES, *PICTURES))
         if against is None and (chat is not None or answer is not None):
             raise InputError("--chat, --plain and --answer belong to --against")
         check_of(of)

@@ -18,6 +18,7 @@ from wordsway.support.errors import InputError, one_line
 from wordsway.support.files import decode
 from wordsway.support.progress import bars_for_people
 
+TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 IMDB_ID = "stanfordnlp/imdb"
 SENTENCES_ID = "cornell-movie-review-data/rotten_tomatoes"
 SENTENCES_HELP = (
@@ -99,13 +100,38 @@ def read_folder(folder: Path, split: str) -> Iterator[Row]:
 
 def read_file(path: Path, text_column: str, label_column: str) -> Iterator[Row]:
     """A table with a column of texts and one of labels, by the file's suffix."""
-    readers = {".csv": _read_csv, ".tsv": _read_csv, ".jsonl": _read_jsonl, ".parquet": _read_parquet}
-    if path.suffix.lower() not in readers:
+    if path.suffix.lower() not in TABLES:
         raise InputError(
             f"{path} is not CSV, TSV, JSONL or Parquet by its suffix {path.suffix!r}; name such a file, with columns "
             "text and label"
         )
-    return _columns(readers[path.suffix.lower()](path), str(path), text_column, label_column)
+    return _columns(_read_table(path), str(path), text_column, label_column)
+
+
+def read_texts(path: Path, text_column: str = "text", lines: bool = False) -> list[str]:
+    """Read the texts of a table, CSV, TSV, JSONL or Parquet by its suffix, or of a file with one text a line. Empty
+    ones stay in the list, so that numbers of texts are numbers of rows."""
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}", argument="file")
+    if lines:
+        return decode(path.read_bytes(), str(path)).removesuffix("\n").splitlines()
+    if path.suffix.lower() not in TABLES:
+        raise InputError(f"{path} is no table by its suffix; a file with one text a line is read with --lines")
+    texts = []
+    for number, row in enumerate(_read_table(path), start=1):
+        if text_column not in row:
+            names = ", ".join(repr(key) for key in row)  # a wrong delimiter shows here as one long name
+            raise InputError(f"{path} has no column {text_column!r}; its columns are {names}", argument="text_column")
+        text = row[text_column]
+        if not isinstance(text, str | None):
+            raise InputError(f"row {number} of {path} has no text in {text_column!r}: {text!r}", argument="text_column")
+        texts.append(text or "")
+    return texts
+
+
+def _read_table(path: Path) -> Iterator[dict[str, Any]]:
+    readers = {".csv": _read_csv, ".tsv": _read_csv, ".jsonl": _read_jsonl, ".parquet": _read_parquet}
+    return readers[path.suffix.lower()](path)
 
 
 def read_hub(name: str, text_column: str, label_column: str, split: str) -> Iterator[Row]:

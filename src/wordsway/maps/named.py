@@ -57,6 +57,12 @@ def check_name(name: str, d: int | None = None, **options: Any) -> None:
         recipe.check_width(d)
 
 
+def is_map(name: str) -> bool:
+    """Tell whether a name is one of a map, rather than of a model; nothing is imported."""
+    own = _is_own_map(name) and not name.startswith("reinit:")  # which is how a model's weights are drawn anew
+    return _find_name(base_name(name)) is not None or own
+
+
 def base_name(name: str) -> str:
     """Cut the options off a map's name."""
     return name.split(":", 1)[0]

@@ -1,10 +1,8 @@
 """The public function `attention_maps`: where a model looks, before and after a word changes or moves."""
 
-import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -12,28 +10,45 @@ from torch import Tensor
 
 from wordsway import __version__
 from wordsway.maps.base import moved
+from wordsway.measures.best_words import encoded_for
+from wordsway.measures.opening import over_texts
 from wordsway.measures.words import find_word
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.attention_weights import Attraction, Drawn, all_weights, draw_attention, mass, seers
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.search.ascent import BUDGETS, check_budget
-from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
-from wordsway.support.files import write_text
+from wordsway.support.json_values import to_values
 from wordsway.support.plotting import heat, square_axes
 from wordsway.support.progress import Progress, as_function, takes_progress
+from wordsway.support.result import Result
 from wordsway.tokens import Tokens
 
 
 @dataclass(frozen=True, eq=False)
-class AttentionMaps:
+class ShownMap:
+    """The weights of one map, with the names of its rows."""
+
+    weights: Tensor
+    tokens: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AttentionMaps(Result):
     """Attention weights of all layers and heads, (layers, heads, n, n), of a text and, where asked for, of another one
     or of the same with a word moved. `layer` and `head` (from 1; None is the mean over heads) are what is shown.
 
     `mass_before` and `mass_after` (layers, heads) are the mean weight that rows give the word `word`, where one was
     named. `targets` says, for each head of `layer` and for their mean, what a move of norm `radius` can draw there:
     mass without it, by the closed form, and by ascent on the mass (a lower bound of the largest).
+
+    `before` and `after` are in memory only: a file has the `maps` that are shown, and a result that was read from one
+    has no others.
     """
+
+    format: ClassVar[str] = "wordsway.attention/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("layer", "head"), "before")
+    in_memory: ClassVar[tuple[str, ...]] = ("before", "after")
 
     model: str
     text: str
@@ -42,11 +57,11 @@ class AttentionMaps:
     other_names: tuple[str, ...]
     special: tuple[bool, ...]
     other_special: tuple[bool, ...]
-    before: Float[Tensor, "l h n n"]
-    after: Float[Tensor, "l h n2 n2"] | None
     layer: int
     head: int | None
     show_special: bool
+    before: Float[Tensor, "l h n n"] | None = None
+    after: Float[Tensor, "l h n2 n2"] | None = None
     word: int | None = None
     word_text: str | None = None
     tokens: tuple[int, ...] = ()
@@ -54,21 +69,36 @@ class AttentionMaps:
     mass_before: Float[Tensor, "l h"] | None = None
     mass_after: Float[Tensor, "l h"] | None = None
     targets: tuple[dict[str, Any], ...] | None = None
+    maps: dict[str, ShownMap] | None = None
     version: str = __version__
+    made: dict[str, Any] | None = None
+
+    def summary(self) -> str:
+        """Say what is shown in a line."""
+        word = "" if self.word_text is None else f", word {self.word_text!r}"
+        return f"{self._where()}{word}; {len(self.names)} tokens"
+
+    @property
+    def compares(self) -> bool:
+        """Whether there is a second map."""
+        return self.after is not None or "after" in (self.maps or {})
 
     def shown(self, after: bool = False) -> tuple[Float[Tensor, "k k"], tuple[str, ...]]:
         """The map that is shown, with the names of its rows; hidden tokens are left out, not shared out to others."""
-        weights = self.after if after else self.before
-        if weights is None:
+        if after and not self.compares:
             raise InputError("there is no second map: give against= or attract=True")
+        weights = self.after if after else self.before
+        if weights is None:  # read from a file
+            kept = (self.maps or {})["after" if after else "before"]
+            return kept.weights, kept.tokens
         chosen = weights[self.layer - 1]
         chosen = chosen.mean(0) if self.head is None else chosen[self.head - 1]
         hidden, names = (self.other_special, self.other_names) if after else (self.special, self.names)
         keep = [k for k in range(len(names)) if self.show_special or not hidden[k]]
         return chosen[keep][:, keep], tuple(names[k] for k in keep)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """The mass on the word for each layer and head; without a word, every weight of the map that is shown."""
+    def records(self) -> list[dict[str, Any]]:
+        """Make the table: the mass on the word for each layer and head; without a word, every weight that is shown."""
         if self.mass_before is not None:
             after = self.mass_after
             return [
@@ -78,7 +108,7 @@ class AttentionMaps:
                 for head, value in enumerate(heads)
             ]
         found = []
-        for after in (False, True) if self.after is not None else (False,):
+        for after in (False, True) if self.compares else (False,):
             weights, names = self.shown(after)
             found += [
                 {"map": "after" if after else "before", "row": j, "from": a, "column": k, "to": b, "weight": float(w)}
@@ -87,30 +117,16 @@ class AttentionMaps:
             ]
         return found
 
-    def to_dataframe(self) -> Any:
-        """`rows()` as a data frame (pandas)."""
-        return frame(self.rows())
-
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values; of the weights, the maps that are shown."""
-        maps = {"before": self.shown()} | ({"after": self.shown(True)} if self.after is not None else {})
-        values = {
-            name: getattr(self, name)
-            for name in self.__dataclass_fields__
-            if name not in ("before", "after", "version")
-        }
-        lists = {k: v.tolist() for k, v in values.items() if isinstance(v, Tensor)}
-        shown = {k: {"tokens": names, "weights": weights.tolist()} for k, (weights, names) in maps.items()}
-        return {"format": "wordsway.attention/1", **values, **lists, "maps": shown, "version": self.version}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write JSON. The file appears whole or not at all."""
-        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+        """Return everything, as JSON values; of the weights, the maps that are shown."""
+        maps = {"before": self.shown()} | ({"after": self.shown(True)} if self.compares else {})
+        shown = {name: ShownMap(weights, names) for name, (weights, names) in maps.items()}
+        return super().to_dict() | {"maps": to_values(shown)}
 
     def plot(self, ax: Any = None) -> Any:
-        """The maps side by side on one scale. `ax` may be a pair of axes, or one where there is one map. Returns the
-        axes of the first."""
-        maps = [self.shown()] + ([self.shown(True)] if self.after is not None else [])
+        """Draw the maps side by side on one scale. `ax` may be a pair of axes, or one where there is one map. Returns
+        the axes of the first."""
+        maps = [self.shown()] + ([self.shown(True)] if self.compares else [])
         if ax is None:
             axes = square_axes([names for _, names in maps], 9.0, self._where())
         else:
@@ -141,11 +157,12 @@ class AttentionMaps:
         return f"{self.model}, layer {self.layer}, {which}"
 
 
+@over_texts
 @takes_progress("step")
 def attention_maps(
     model: Any,
-    text: str,
-    against: str | None = None,
+    text: str | Tokens,
+    against: str | Tokens | None = None,
     *,
     word: str | int | None = None,
     attract: bool = False,
@@ -163,8 +180,8 @@ def attention_maps(
 ) -> AttentionMaps:
     """Attention of a text, beside that of another (`against`), or of the same with `word` moved so that it draws the
     attention of one `head` of `layer`, or of all on average (`attract`). `radius` counts in the word's own norm.
-    Special tokens are computed with but not shown, unless `special`. `progress` is called with (steps done, steps in
-    all) of the search, or True to show it."""
+    A list of texts gives one data frame. Special tokens are computed with but not shown, unless `special`. `progress`
+    is called with (steps done, steps in all) of the search, or True to show it."""
     if against is not None and (attract or word is not None):
         raise InputError("give against= (two texts) or word= (one text), not both")
     if attract and word is None:
@@ -174,7 +191,7 @@ def attention_maps(
         raise InputError(f"radius must be a positive number, got {radius!r}")
     opened = open_model(model, tokenizer, device)
     phi = PretrainedMap(opened, at=at)
-    tokens = phi.encode(text, max_tokens)
+    tokens = encoded_for(phi, text, max_tokens)
     if not 1 <= layer <= opened.layers:
         raise InputError(f"layer {layer} is not there: {opened.name} has attention in layers 1 to {opened.layers}")
     before = all_weights(opened, tokens.X.to(opened.device, opened.dtype), phi.at)
@@ -184,7 +201,7 @@ def attention_maps(
     more: dict[str, Any] = {}
     other, after = tokens, None
     if against is not None:
-        other = phi.encode(against, max_tokens)
+        other = encoded_for(phi, against, max_tokens)
         after = all_weights(opened, other.X.to(opened.device, opened.dtype), phi.at)
     elif word is not None:
         place = find_word(tokens, word)
@@ -204,7 +221,7 @@ def attention_maps(
     return AttentionMaps(
         model=opened.name,
         text=tokens.text,
-        other=against,
+        other=None if against is None else other.text,
         names=_names(tokens),
         other_names=_names(other),
         special=tuple(tokens.special.tolist()),

@@ -1,14 +1,13 @@
 """The public function `substitutions`: which real word, in the place of one, moves a model's output most."""
 
-import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
 from wordsway import __version__
+from wordsway.measures.opening import over_texts
 from wordsway.measures.words import find_word
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.candidates import Candidates, find_candidates
@@ -17,11 +16,10 @@ from wordsway.models.moving.outcomes import Meter, Replacement
 from wordsway.models.running.model import Transformer
 from wordsway.search.ascent import check_budget
 from wordsway.search.guided import largest
-from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
-from wordsway.support.files import write_text
 from wordsway.support.plotting import bars
 from wordsway.support.progress import Progress, shown_progress
+from wordsway.support.result import Result
 from wordsway.support.seeds import stream
 from wordsway.tokens import Tokens, check_size
 
@@ -45,10 +43,13 @@ class Tried:
     skipped: dict[str, str]
 
 
-@dataclass(frozen=True)
-class Substitutions:
+@dataclass(frozen=True, repr=False)
+class Substitutions(Result):
     """Replacements, at most `listed` of each word, the largest change first. `prediction` and `probability` are those
-    of the text as it is. Word numbers here count from 0, as Python does; those that a user gives count from 1."""
+    of the text as it is. `word` of a replacement is an index from 0; tables, and what a user gives, count from 1."""
+
+    format: ClassVar[str] = "wordsway.substitutions/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "before", "after"), "change")
 
     text: str
     model: str
@@ -61,6 +62,7 @@ class Substitutions:
     seed: int
     listed: int = 10
     version: str = __version__
+    made: dict[str, Any] | None = None
 
     @property
     def best(self) -> Replacement:
@@ -78,16 +80,16 @@ class Substitutions:
                 best[found.word] = found
         return tuple(sorted(best.values(), key=lambda found: -found.change))
 
-    def to_dataframe(self) -> Any:
-        """A row for each replacement (pandas)."""
-        return frame([asdict(found) for found in self.top])
+    def summary(self) -> str:
+        """Say the best replacement in a line."""
+        if not self.top:
+            return f"{self.model}, {self.output}: no replacement"
+        best = self.best
+        return f"{self.model}, {self.output}: {best.before!r} -> {best.after!r} changes {best.change:.3g}"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"format": "wordsway.substitutions/1", **asdict(self)}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write JSON. The file appears whole or not at all."""
-        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+    def records(self) -> list[dict[str, Any]]:
+        """Make the table: one row a replacement."""
+        return [{**asdict(found), "word": found.word + 1} for found in self.top]
 
     def plot(self, ax: Any = None) -> Any:
         """Bars of the largest changes; hatched where the prediction flips. Returns the axes."""
@@ -98,6 +100,7 @@ class Substitutions:
         return bars(ax, names, [found.change for found in shown[:20]], marks, "relative change", title)
 
 
+@over_texts
 def substitutions(
     model: Any,
     text: str | Tokens,
@@ -118,7 +121,7 @@ def substitutions(
     progress: Progress = None,
 ) -> Substitutions:
     """The supremum over real words: what replaces `word` (itself, its number from 1, or "all" but punctuation) and
-    moves `output` most.
+    moves `output` most. A list of texts gives one data frame.
 
     Candidates are the whole words of the model's vocabulary, or all of its `pieces`, or the words of a list
     (`candidates`); `similar` is the least cosine of their word embeddings with the old word's. Texts of another length

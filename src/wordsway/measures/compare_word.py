@@ -1,30 +1,32 @@
 """The effect of one given substitution of a word, compared with the worst case and with random words."""
 
-import json
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
 
-from wordsway.maps.base import FeatureMap
+from wordsway.measures.opening import Source
 from wordsway.measures.results import RandomChange, Sensitivity, summarize
 from wordsway.measures.sensitivity import change, word_sensitivity
 from wordsway.support.errors import InputError
-from wordsway.support.files import write_text
+from wordsway.support.json_values import read_fields
+from wordsway.support.plotting import bars
+from wordsway.support.result import Result
 from wordsway.tokens import Tokens
 
 
-@dataclass(frozen=True)
-class Substitution:
+@dataclass(frozen=True, repr=False)
+class Substitution(Result):
     """`change` is what replacing the word does. `size` is how far that moves the word's rows, in units of the radius.
     `share` is the change as a share of the supremum over moves within the radius: at most `share`, since the
     supremum is at least what was found, and at least `share_at_least`, where there is a certificate. A substitution
     with `size` above 1 lies outside of that ball; `share_same_size` compares it with moves as long as its own.
     `random` is the change under random words of the vocabulary; `above_random` the share of them that change less.
     """
+
+    format: ClassVar[str] = "wordsway.substitution/1"
+    in_memory: ClassVar[tuple[str, ...]] = ("worst",)  # a result of its own, which is added as it saves itself
 
     word: int
     before: str
@@ -37,29 +39,55 @@ class Substitution:
     worst: Sensitivity
     random: RandomChange | None
     above_random: float | None
+    made: dict[str, Any] | None = None
+
+    def summary(self) -> str:
+        """Say the change in a line."""
+        share = f"at most {self.share:.1%} of the worst case"
+        return f"{self.before!r} -> {self.after!r} changes {self.change:.3g}, {share}"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Make the table: one row."""
+        names = ("before", "after", "change", "size", "share", "share_at_least", "share_same_size", "above_random")
+        row: dict[str, Any] = {"word": self.word + 1, **{name: getattr(self, name) for name in names}}
+        row |= {"worst_lower": self.worst.lower, "worst_upper": self.worst.upper}
+        return [row | {"random_mean": None if self.random is None else self.random.mean}]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the change beside the worst case and random words. Returns the axes."""
+        entries: dict[str, float | None] = {
+            f"{self.before} \u2192 {self.after}": self.change,
+            "worst case, found": self.worst.lower,
+            "worst case, proven": self.worst.upper,
+            "random words (mean)": None if self.random is None else self.random.mean,
+        }
+        values = {name: value for name, value in entries.items() if value is not None}
+        title = f"One substitution, {self.size:.2f} radii long, beside the worst case within the radius"
+        return bars(ax, list(values), list(values.values()), [False] * len(values), "relative change", title)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Substitution":
+        """Make a result from what `to_dict` gave."""
+        worst = Sensitivity.from_dict(values["worst"])
+        rest = {name: value for name, value in values.items() if name not in ("format", "worst")}
+        return cls(**read_fields(cls, rest, given=("worst",)), worst=worst)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        values["worst"] = self.worst.to_dict()
-        values["random"] = None if self.random is None else asdict(self.random)
-        return {"format": "wordsway.substitution/1", **values}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write JSON. The file appears whole or not at all."""
-        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+        """Return everything, as JSON values."""
+        return super().to_dict() | {"worst": self.worst.to_dict()}
 
 
-def substitution(
-    phi: FeatureMap | Callable[[Tensor], Tensor],
-    before: Tokens,
-    after: Tokens,
-    others: Sequence[Tokens] = (),
-    **options: Any,
-) -> Substitution:
-    """Compare two encoded texts that differ in one word of equally many pieces. `others` are texts with random words
-    in that place (`ws.random_words`); `options` go to `word_sensitivity`, which moves all pieces of the word together.
+def substitution(phi: Any, before: Any, after: Any, others: Sequence[Any] = (), **options: Any) -> Substitution:
+    """Compare two texts that differ in one word of equally many pieces. The model or map and the texts are given as for
+    `word_sensitivity`. `others` are texts with random words in that place (`ws.random_words`); `options` go to
+    `word_sensitivity`, which moves all pieces of the word together.
     """
+    names = ("output", "at", "tokenizer", "encoder", "max_tokens")
+    given = {name: options.pop(name) for name in names if name in options}
+    source = Source(**given, seed=options.get("seed", 0), device=options.get("device", "cpu"))
+    phi, (before, after, *others) = source.open(phi, before, after, *others)
+    if not (isinstance(before, Tokens) and isinstance(after, Tokens)):
+        raise InputError("a substitution compares two texts, not rows: give texts, or what ws.encode makes of them")
     word = changed_word(before, after)
     pieces = before.pieces[word]
     options = {"random_draws": 0, **options, "joint": len(pieces) > 1}

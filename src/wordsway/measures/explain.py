@@ -46,7 +46,7 @@ def explain(
     progress: Progress = None,
     cancel: Cancel | None = None,
 ) -> Sensitivity:
-    """`result` with `explained`: for the `words` of the highest rank, or those given by their numbers from 0, the
+    """`result` with `explained`: for the `words` of the highest rank, or those given by their numbers from 1, the
     attention that the move found draws, the change of every layer, and the real words that change most.
 
     `phi` and `tokens` are what `result` was measured on, a moment ago: a result that was read from a file no longer has
@@ -68,9 +68,9 @@ def explain(
         chosen = list(result.ranked_words[: check_size(words, "words")])
     else:
         for number in words:
-            if number not in known:
-                raise InputError(f"word {number} was not measured; the words are {min(known)} to {max(known)}")
-        chosen = [known[number] for number in words]
+            if number - 1 not in known:
+                raise InputError(f"word {number} was not measured; the words are {min(known) + 1} to {max(known) + 1}")
+        chosen = [known[number - 1] for number in words]
     vocabulary = _Vocabulary(phi, tokens, encoder, seed, device, cancel)
     found, tell = [], as_function(progress)
     with phi.cancellable(cancel):

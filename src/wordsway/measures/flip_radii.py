@@ -1,21 +1,13 @@
 """The result of `flip_radius`: for each word, how far it must move before the prediction changes."""
 
-import json
-import math
-import os
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from torch import Tensor
 
-from wordsway.support.dataframes import frame
-from wordsway.support.errors import InputError
-from wordsway.support.files import write_text
 from wordsway.support.plotting import BLUE, GREEN, GREY, ORANGE, new_axes, plain
+from wordsway.support.result import Result
 
-FORMAT = "wordsway.flip-radius/1"
-_INFINITE = "infinite"  # how JSON, which has no infinity, says it
 _MOST_BARS = 40
 
 
@@ -59,23 +51,19 @@ class WordFlip:
     untried: str | None
     gradients: int
 
-    @staticmethod
-    def of(values: dict[str, Any]) -> "WordFlip":
-        """Read the JSON values of a word."""
-        made = {**values, "span": tuple(values["span"]), "tokens": tuple(values["tokens"])}
-        made["certified"] = math.inf if values["certified"] == _INFINITE else float(values["certified"])
-        made["real"] = None if values["real"] is None else RealFlip(**values["real"])
-        return WordFlip(**made)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FlipRadii:
+class FlipRadii(Result):
     """Lengths of the moves of each word that change the prediction, the smallest first.
 
     `prediction` is what is predicted for the text as it is (`probability` of it, for a model's logits), and `limit` the
     largest move that was allowed, in units of each word's norm. `gradients` counts all runs of the search: one without
     a gradient counts 0.4. `deltas` are the moves found, by word (in memory only, not in a file).
     """
+
+    format: ClassVar[str] = "wordsway.flip-radius/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text"), "radius")
+    in_memory: ClassVar[tuple[str, ...]] = ("deltas",)
 
     prediction: str
     probability: float | None
@@ -88,21 +76,22 @@ class FlipRadii:
     seconds: float
     checked: str
     version: str
-    deltas: dict[int, Tensor]
+    deltas: dict[int, Tensor] = field(default_factory=dict)
     made: dict[str, Any] | None = None
 
-    def __repr__(self) -> str:
+    def summary(self) -> str:
+        """Say the smallest radius in a line."""
         first = self.words[0]
-        best = "no flip found" if first.radius is None else f"{first.text!r} flips it at {first.radius:.3f}"
-        return f"FlipRadii({self.prediction!r}: {best} of its norm; {len(self.words)} words)"
+        best = "no flip found" if first.radius is None else f"{first.text!r} flips it at {first.radius:.3f} of its norm"
+        return f"{self.prediction!r}: {best}; {len(self.words)} words"
 
     @property
     def flipped(self) -> tuple[WordFlip, ...]:
         """The words for which a move was found."""
         return tuple(word for word in self.words if word.radius is not None)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """The table: one row a word."""
+    def records(self) -> list[dict[str, Any]]:
+        """Make the table: one row a word, the smallest radius first."""
         return [
             {
                 "word": word.word + 1,
@@ -120,46 +109,6 @@ class FlipRadii:
             }
             for word in self.words
         ]
-
-    def to_dataframe(self) -> Any:
-        """One row a word, the smallest radius first (pandas)."""
-        return frame(self.rows())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but `deltas`, as JSON values."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "deltas"}
-        words = [asdict(word) for word in self.words]
-        for word in words:
-            word["certified"] = word["certified"] if math.isfinite(word["certified"]) else _INFINITE
-        return {"format": FORMAT, **values, "words": words}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write JSON. The file appears whole or not at all."""
-        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
-
-    @staticmethod
-    def load(path: str | os.PathLike[str]) -> "FlipRadii":
-        """Read what `save` wrote."""
-        try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"{os.fspath(path)!r} is not JSON: {error}") from None
-        return FlipRadii.of(values, repr(os.fspath(path)))
-
-    @staticmethod
-    def of(values: Any, name: str) -> "FlipRadii":
-        """A result from its JSON values; `name` is how an error calls them."""
-        found = values.get("format") if isinstance(values, dict) else None
-        if found != FORMAT:
-            raise InputError(f"{name} has no flip radii: its format is {found!r}, not {FORMAT!r}")
-        try:
-            fields = {key: value for key, value in values.items() if key != "format"}
-            words = tuple(WordFlip.of(word) for word in fields.pop("words"))
-            return FlipRadii(**fields, words=words, deltas={})
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"{name} is a damaged result: {error}; measure it again") from None
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a line a word: the radius found, the certified one, and the nearest real word. Returns the axes."""

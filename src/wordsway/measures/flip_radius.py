@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,15 +11,14 @@ from torch import Tensor
 
 from wordsway import __version__
 from wordsway.maps.base import FeatureMap
-from wordsway.maps.from_callable import as_map
+from wordsway.maps.named import is_map
 from wordsway.measures.flip_proof import Proof, prove
 from wordsway.measures.flip_radii import FlipRadii, WordFlip
 from wordsway.measures.margins import Margins, class_names, readout_of, words_of_text
+from wordsway.measures.opening import Source, is_model, over_texts
 from wordsway.measures.real_flips import RealSearch, nearest_real
 from wordsway.measures.sensitivity import check_effort
 from wordsway.measures.words import describe, find_words
-from wordsway.models.loading.load import open_model
-from wordsway.models.moving.map import PretrainedMap
 from wordsway.search.nearest_flip import FlipEffort, FlipSearch, Nearest
 from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device
@@ -32,6 +32,7 @@ REAL_WORDS = {"quick": 100, "default": 400, "thorough": 4000}  # nearest ones th
 _NUDGES = (0.0, 1e-6, 3e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1)
 
 
+@over_texts
 @takes_progress("step")
 def flip_radius(
     model: Any,
@@ -57,7 +58,7 @@ def flip_radius(
     `model` is a classifier or a causal model (its prediction is the next token): a name, a folder, a hub id, a live
     model with its `tokenizer`, or a `PretrainedMap`. It may also be a feature map or a function of a text, with a
     `readout` of your own: a matrix (classes x features), or a vector whose sign is the prediction; `bias` is added to
-    the scores, and `classes` names them. The text is then encoded already (`Tokens`), or rows X (n, d).
+    the scores, and `classes` names them. `text` is one, encoded or not, rows (n, d), or a list: a data frame.
 
     `word` is one word: itself, or its number from 1 (of rows: the row's number). `radius` is the largest move allowed,
     in units of each word's own norm; 1 allows to erase the word, and little is left of it beyond. A word of several
@@ -68,7 +69,7 @@ def flip_radius(
     began = time.perf_counter()
     limit = check_limit(radius)
     check_effort(budget)
-    phi, X, encoded = _opened(model, text, readout, at, tokenizer, max_tokens, device)
+    phi, X, encoded = _opened(model, text, readout, at, tokenizer, max_tokens, device, seed)
     readings = readout_of(phi, phi(X).numel(), readout, bias)
     margins = Margins(phi, X, readings, class_names(phi, readings, classes), find_device(device))
     chosen = chosen_words(encoded, len(X), word)
@@ -162,18 +163,13 @@ def checked_flip(margins: Margins, token: int, found: Nearest, limit: float) -> 
 
 
 def _opened(
-    model: Any, text: Any, readout: Any, at: str, tokenizer: Any, max_tokens: int | None, device: Any
+    model: Any, text: Any, readout: Any, at: str, tokenizer: Any, max_tokens: int | None, device: Any, seed: int
 ) -> tuple[FeatureMap, Tensor, Tokens | None]:
     """Load the model and encode the text, or check that a map and a text belong together."""
-    phi: FeatureMap
-    if isinstance(model, FeatureMap) or (readout is not None and callable(model) and tokenizer is None):
-        phi = as_map(model)
-    else:
-        phi = PretrainedMap(open_model(model, tokenizer, device), "logits", at=at)
-    if isinstance(text, str):
-        if not isinstance(phi, PretrainedMap):
-            raise InputError("a map takes rows: encode the text first, ws.encode(text)", argument="text")
-        text = phi.encode(text, max_tokens)
+    source = Source(None, None, tokenizer, None, max_tokens, seed, device)
+    if is_model(model) and not (isinstance(model, str) and is_map(model)):
+        source = replace(source, output="logits", at=at)
+    phi, (text,) = source.open(model, text)
     encoded = text if isinstance(text, Tokens) else None
     X = as_text(text, "text")
     phi.check(X)

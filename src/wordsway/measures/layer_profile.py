@@ -1,16 +1,15 @@
 """The public function `layer_profile`: how a move of one word goes through the layers of a model."""
 
-import json
-import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from wordsway import __version__
 from wordsway.measures.best_words import ALLOWANCE, encoded_for, substitutions
+from wordsway.measures.opening import over_texts
 from wordsway.measures.words import find_word
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.attention_weights import Attraction
@@ -25,11 +24,10 @@ from wordsway.models.moving.layer_changes import (
 from wordsway.models.moving.map import PretrainedMap, rows_of
 from wordsway.models.running.model import At, Transformer
 from wordsway.search.ascent import check_budget
-from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
-from wordsway.support.files import write_text
 from wordsway.support.plotting import BLUE, GREEN, GREY, ORANGE, PINK, lines
 from wordsway.support.progress import Progress, shown_progress
+from wordsway.support.result import Result
 from wordsway.tokens import Tokens, check_size
 
 _LABELS = {
@@ -41,8 +39,8 @@ _LABELS = {
 }
 
 
-@dataclass(frozen=True)
-class LayerProfile:
+@dataclass(frozen=True, repr=False)
+class LayerProfile(Result):
     """Relative change of every hidden state (0 is the input) for moves of one word, all of norm `radius` but the last:
 
     `searched`: the largest that was found, by a search for each layer (a lower bound of the supremum);
@@ -50,6 +48,9 @@ class LayerProfile:
     `noise` and `noise_sd`: uniform random moves; `real_word`: towards the real word, of those tried, that changes the
     last layer most; `replaced`: that word itself, which lies `real_size` radii away (None where there is none).
     """
+
+    format: ClassVar[str] = "wordsway.layers/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("layer",), "searched")
 
     model: str
     text: str
@@ -72,30 +73,25 @@ class LayerProfile:
     evaluations: int
     seed: int
     version: str = __version__
+    made: dict[str, Any] | None = None
+
+    def summary(self) -> str:
+        """Say the change of the last layer in a line."""
+        word = f"word {self.word_text!r} (#{self.word + 1})"
+        return f"{self.model}, {word}: last layer at least {self.searched[-1]:.3g}, random moves {self.noise[-1]:.3g}"
 
     @property
     def layers(self) -> tuple[int, ...]:
         return tuple(range(len(self.searched)))
 
-    def rows(self) -> list[dict[str, Any]]:
-        """The table: one row a layer."""
+    def records(self) -> list[dict[str, Any]]:
+        """Make the table: one row a layer."""
         names = ("searched", "attracting", "noise", "noise_sd", "real_word", "replaced")
         columns = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         return [{"layer": k, **{name: values[k] for name, values in columns.items()}} for k in self.layers]
 
-    def to_dataframe(self) -> Any:
-        """One row a layer (pandas)."""
-        return frame(self.rows())
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"format": "wordsway.layers/1", **asdict(self)}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write JSON. The file appears whole or not at all."""
-        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
-
     def plot(self, ax: Any = None) -> Any:
-        """The curves over the layers. Returns the axes."""
+        """Draw the curves over the layers. Returns the axes."""
         styles = {
             "searched": (ORANGE, "o"),
             "attracting": (BLUE, "s"),
@@ -119,6 +115,7 @@ class LayerProfile:
         return f"{known}, {self.real_size:.2f} radii away" if name == "replaced" else known
 
 
+@over_texts
 def layer_profile(
     model: Any,
     text: str | Tokens,
@@ -136,7 +133,8 @@ def layer_profile(
     device: torch.device | str = "cpu",
     progress: Progress = None,
 ) -> LayerProfile:
-    """Relative change of every layer's output when one word moves: see `LayerProfile` for the curves.
+    """Relative change of every layer's output when one word moves: see `LayerProfile` for the curves. A list of
+    texts gives one data frame.
 
     `word` is itself or its number from 1; `radius` counts in the norm of its embedding (of the longest of its pieces,
     which move together). `head` (from 1) draws the attention of one head of the first layer instead of all.

@@ -1,21 +1,20 @@
 """The public function `logit_ranges`: how far any move of a word, however large, can take a classifier's logits."""
 
-import json
-import os
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 
 from wordsway import __version__
 from wordsway.measures.best_words import encoded_for
+from wordsway.measures.opening import over_texts
 from wordsway.measures.words import find_word
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.map import PretrainedMap, PretrainedText
 from wordsway.models.moving.norm_bound import ranges_of
-from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
-from wordsway.support.files import write_text
+from wordsway.support.plotting import ranges
+from wordsway.support.result import Result
 from wordsway.tokens import Tokens
 
 
@@ -36,10 +35,13 @@ class WordRanges:
     flips_never: bool
 
 
-@dataclass(frozen=True)
-class LogitRanges:
+@dataclass(frozen=True, repr=False)
+class LogitRanges(Result):
     """Proven ranges of a classifier's logits, which no move of a word can leave, for each word of a text. `logits` are
     those of the text as it is, `prediction` the label of the largest."""
+
+    format: ClassVar[str] = "wordsway.logit_ranges/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text", "label"), "margin_low")
 
     model: str
     text: str
@@ -49,12 +51,18 @@ class LogitRanges:
     prediction: str
     words: tuple[WordRanges, ...]
     version: str = __version__
+    made: dict[str, Any] | None = None
 
-    def rows(self) -> list[dict[str, Any]]:
-        """The table: one row for each word and class."""
+    def summary(self) -> str:
+        """Say what is proven in a line."""
+        never = sum(each.flips_never for each in self.words)
+        return f"{self.prediction!r}; {never} of {len(self.words)} words can never change it"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Make the table: one row for each word and class."""
         return [
             {
-                "word": each.word,
+                "word": each.word + 1,
                 "text": each.text,
                 "label": label,
                 "logit": self.logits[k],
@@ -68,19 +76,16 @@ class LogitRanges:
             for k, label in enumerate(self.labels)
         ]
 
-    def to_dataframe(self) -> Any:
-        """One row for each word and class (pandas)."""
-        return frame(self.rows())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values."""
-        return {"format": "wordsway.logit_ranges/1", **asdict(self)}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write JSON. The file appears whole or not at all."""
-        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+    def plot(self, ax: Any = None) -> Any:
+        """Draw a line a word and class: the range that the logit cannot leave; dotted: the logits as they are. Returns
+        the axes."""
+        series = {label: [(each.low[k], each.high[k]) for each in self.words] for k, label in enumerate(self.labels)}
+        names = [f"{each.text} (#{each.word + 1})" for each in self.words]
+        title = f"{self.model}: where its logits can go when a word changes"
+        return ranges(ax, names, series, self.logits, "logit", title)
 
 
+@over_texts
 def logit_ranges(
     model: Any,
     text: str | Tokens,
@@ -93,9 +98,9 @@ def logit_ranges(
 ) -> LogitRanges:
     """Bound the logits of a classifier, and their differences, over all moves of a word, of any size.
 
-    `word` is a word of the text or its number from 1; None is for all of them. The ranges come from the norm that ends
-    the model, not from a search: nothing outside of them can be reached, and not all of what is inside. Where a model
-    does not end so, an InputError says why.
+    `word` is a word of the text or its number from 1; None is for all of them. A list of texts gives one data frame.
+    The ranges come from the norm that ends the model, not from a search: nothing outside of them can be reached, and
+    not all of what is inside. Where a model does not end so, an InputError says why.
     """
     opened = open_model(model, tokenizer, device)
     if not opened.classifies or opened.labels is None:

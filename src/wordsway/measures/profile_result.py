@@ -1,18 +1,12 @@
 """The result of `radius_profile`: the change of each word against the radius."""
 
-import json
 import math
-import os
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from wordsway.support.dataframes import frame
-from wordsway.support.errors import InputError
-from wordsway.support.files import write_text
 from wordsway.support.plotting import GREY, new_axes, plain
+from wordsway.support.result import Result
 
-FORMAT = "wordsway.radius-profile/1"
 _MOST_LINES = 12  # words that have a colour and a name of their own in a picture; the others are grey
 
 
@@ -30,18 +24,15 @@ class WordProfile:
     reason: str | None
     flip: float | None
 
-    @staticmethod
-    def of(values: dict[str, Any]) -> "WordProfile":
-        """Read the JSON values of a word."""
-        made: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
-        return WordProfile(**made)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RadiusProfile:
+class RadiusProfile(Result):
     """The change of the features against the radius, one line a word, in the order of the text. `radii` are in units of
     each word's own norm. Changes found never fall with the radius, since a larger ball contains the smaller ones.
     `prediction` is there where flip radii were searched too."""
+
+    format: ClassVar[str] = "wordsway.radius-profile/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text", "radius"), "lower")
 
     radii: tuple[float, ...]
     words: tuple[WordProfile, ...]
@@ -55,16 +46,17 @@ class RadiusProfile:
     version: str
     made: dict[str, Any] | None = None
 
-    def __repr__(self) -> str:
-        return f"RadiusProfile({len(self.words)} words, radii {', '.join(f'{r:g}' for r in self.radii)})"
+    def summary(self) -> str:
+        """Say what was measured in a line."""
+        return f"{len(self.words)} words, radii {', '.join(f'{r:g}' for r in self.radii)}"
 
     def spread(self, position: int) -> float:
         """The largest change of a word at a radius, over the smallest: how far words differ there."""
         values = [word.lower[position] for word in self.words]
         return max(values) / max(min(values), 1e-300)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """The table: one row for each word and radius."""
+    def records(self) -> list[dict[str, Any]]:
+        """Make the table: one row for each word and radius."""
         return [
             {
                 "word": word.word + 1,
@@ -77,43 +69,6 @@ class RadiusProfile:
             for word in self.words
             for k, radius in enumerate(self.radii)
         ]
-
-    def to_dataframe(self) -> Any:
-        """One row for each word and radius (pandas)."""
-        return frame(self.rows())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {"format": FORMAT, **values, "words": [asdict(word) for word in self.words]}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write JSON. The file appears whole or not at all."""
-        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
-
-    @staticmethod
-    def load(path: str | os.PathLike[str]) -> "RadiusProfile":
-        """Read what `save` wrote."""
-        try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"cannot read {os.fspath(path)!r}: {error.strerror}") from None
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"{os.fspath(path)!r} is not JSON: {error}") from None
-        return RadiusProfile.of(values, repr(os.fspath(path)))
-
-    @staticmethod
-    def of(values: Any, name: str) -> "RadiusProfile":
-        """A result from its JSON values; `name` is how an error calls them."""
-        found = values.get("format") if isinstance(values, dict) else None
-        if found != FORMAT:
-            raise InputError(f"{name} is no profile over the radius: its format is {found!r}, not {FORMAT!r}")
-        try:
-            fields = {key: value for key, value in values.items() if key != "format"}
-            words = tuple(WordProfile.of(word) for word in fields.pop("words"))
-            return RadiusProfile(**{**fields, "radii": tuple(fields["radii"])}, words=words)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"{name} is a damaged result: {error}; measure it again") from None
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a line a word, with a star where the prediction changes; dashed: what no move can exceed. Returns the

@@ -1,9 +1,7 @@
 """The public function `compare_prompts`: what a causal model says next to two prompts, and how it goes on."""
 
-import json
-import os
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -13,14 +11,18 @@ from wordsway.models.loading.load import open_model
 from wordsway.models.running.encoder import check_text
 from wordsway.models.running.model import Transformer
 from wordsway.support.errors import InputError
-from wordsway.support.files import write_text
+from wordsway.support.plotting import paired_bars
+from wordsway.support.result import Result
 from wordsway.tokens import check_size
 
 
-@dataclass(frozen=True)
-class PromptChange:
+@dataclass(frozen=True, repr=False)
+class PromptChange(Result):
     """Two prompts: the Kullback-Leibler divergence of the second next-token distribution from the first (nats), the
     likeliest tokens of each with their probabilities under both, and the greedy answers."""
+
+    format: ClassVar[str] = "wordsway.prompts/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("token",), "after")
 
     model: str
     before: str
@@ -34,13 +36,24 @@ class PromptChange:
     answer_after: str
     answer_tokens: int
     version: str = __version__
+    made: dict[str, Any] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"format": "wordsway.prompts/1", **asdict(self)}
+    def summary(self) -> str:
+        """Say how far the next token's distribution changes."""
+        first, second = self.top_before[0][0], self.top_after[0][0]
+        return f"{self.model}: {self.kl:.3g} nats; next token {first!r} -> {second!r}"
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write JSON. The file appears whole or not at all."""
-        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+    def records(self) -> list[dict[str, Any]]:
+        """Make the table: one row a token that is likely after one of the prompts, with its probability after both."""
+        both = {token: (a, b) for token, a, b in (*self.top_before, *self.top_after)}
+        return [{"token": token, "before": a, "after": b} for token, (a, b) in both.items()]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the likeliest next tokens with their probabilities after both prompts. Returns the axes."""
+        rows = self.records()
+        series = {name: [row[name] for row in rows] for name in ("before", "after")}
+        title = f"{self.model}: the next token after two prompts, {self.kl:.3g} nats apart"
+        return paired_bars(ax, [repr(row["token"]) for row in rows], series, "probability", title)
 
 
 def compare_prompts(

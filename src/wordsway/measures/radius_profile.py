@@ -12,13 +12,13 @@ from torch import Tensor
 from wordsway import __version__
 from wordsway.certificates.certify import certify
 from wordsway.maps.base import FeatureMap, View
-from wordsway.maps.from_callable import as_map
-from wordsway.measures.best_words import encoded_for
+from wordsway.maps.named import is_map
 from wordsway.measures.flip_radius import chosen_words, flip_radius
 from wordsway.measures.job import Job
 from wordsway.measures.listener import Listener
 from wordsway.measures.margins import words_of_text
 from wordsway.measures.move_search import MoveSearch
+from wordsway.measures.opening import Source, is_model, over_texts
 from wordsway.measures.profile_result import RadiusProfile, WordProfile
 from wordsway.measures.words import describe
 from wordsway.models.moving.map import PretrainedMap
@@ -32,6 +32,7 @@ from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.tokens import Tokens, as_text, check_size
 
 
+@over_texts
 @takes_progress("radius")
 def radius_profile(
     model_or_map: Any,
@@ -54,7 +55,8 @@ def radius_profile(
     """Measure the largest change that each word can cause, for one radius after another.
 
     `model_or_map` is a model (name, folder, hub id, live with its `tokenizer`), of which `output` is observed (last
-    unless given), or a feature map or function of a text that is encoded already. `radii` are in units of each word's
+    unless given), or a map (a name such as "raf", or one with weights) or a function of rows. `text` is a text, an
+    encoded one, rows (n, d), or a list of texts, which gives one data frame. `radii` are in units of each word's
     own norm; they are searched from small to large, each beginning with what the one before found, so that the change
     never falls. `word` is one word, or its number from 1. With `flips`, the radius at which the prediction changes is
     searched as well (`flip_radius`); unless given, it is for classifiers. A word of several tokens has, at each radius,
@@ -63,17 +65,10 @@ def radius_profile(
     began = time.perf_counter()
     shares = check_radii(radii)
     check_budget(budget)
-    phi: FeatureMap
-    if isinstance(model_or_map, FeatureMap) or (callable(model_or_map) and tokenizer is None):
-        if output is not None:
-            raise InputError("output belongs to a model that is given by its name", argument="output")
-        phi = as_map(model_or_map)
-    else:
-        phi = PretrainedMap(model_or_map, output or "last", tokenizer=tokenizer, at=at, device=device)
-    if isinstance(text, str):
-        if not isinstance(phi, PretrainedMap):
-            raise InputError("a map takes rows: encode the text first, ws.encode(text)", argument="text")
-        text = encoded_for(phi, text, max_tokens)
+    source = Source(output, None, tokenizer, None, max_tokens, check_size(seed, "seed", least=0), device)
+    if is_model(model_or_map) and not (isinstance(model_or_map, str) and is_map(model_or_map)):
+        source = replace(source, output=output or "last", at=at)
+    phi, (text,) = source.open(model_or_map, text)
     X, encoded = as_text(text, "text"), text if isinstance(text, Tokens) else None
     phi.check(X)
     if encoded is not None:
@@ -81,7 +76,7 @@ def radius_profile(
     words = words_of_text(encoded, len(X))
     chosen = chosen_words(encoded, len(X), word)
     tokens = [token for k in chosen for token in words[k][2]]
-    job = _job(phi, X, encoded, tokens, check_size(seed, "seed", least=0), certificate, device)
+    job = _job(phi, X, encoded, tokens, seed, certificate, device)
     marks, prediction = _flips(phi, encoded, word, flips, shares[-1], budget, seed, device, cancel)
     with phi.cancellable(cancel):
         lower, upper, reasons, evaluations = _climb(job, tokens, shares, budget, as_function(progress), cancel)

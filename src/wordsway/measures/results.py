@@ -1,21 +1,16 @@
 """Results of a measurement: numbers and their origin, as JSON."""
 
-import json
 import math
-import os
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from wordsway.measures.checked import Check
-from wordsway.support.errors import InputError
-from wordsway.support.files import write_text
-
-FORMAT = "wordsway.sensitivity/2"
-_SAVED = "name a file that wordsway measure -o result.json or Sensitivity.save wrote"
+from wordsway.support.json_values import read_fields
+from wordsway.support.plotting import found_and_proven
+from wordsway.support.result import Result
 
 
 @dataclass(frozen=True)
@@ -50,6 +45,11 @@ class WordSensitivity:
     upper_reason: str | None
     tied: int = 1
 
+    @property
+    def number(self) -> int:
+        """The word's number from 1, as `word=` and the commands take it; `word` is its index in `Tokens.words`."""
+        return self.word + 1
+
 
 @dataclass(frozen=True)
 class RealWord:
@@ -81,12 +81,6 @@ class WordExplanation:
     replacements: tuple[RealWord, ...]
     tried: str
 
-    @staticmethod
-    def of(values: dict[str, Any]) -> "WordExplanation":
-        lists = {k: tuple(v) for k, v in values.items() if isinstance(v, list) and k != "replacements"}
-        words = tuple(RealWord(**each) for each in values["replacements"])
-        return WordExplanation(**{**values, **lists, "replacements": words})
-
 
 @dataclass(frozen=True)
 class RandomChange:
@@ -100,7 +94,7 @@ class RandomChange:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sensitivity:
+class Sensitivity(Result):
     """The word sensitivity of a map at a text: what a search found (`lower`), and what no delta can exceed (`upper`,
     except with probability `upper_failure` over the draw of lazy weights).
 
@@ -112,6 +106,10 @@ class Sensitivity:
     how it was made. `spread` is by how much the search's answer for one token varies over seeds and processors,
     relative to it: words whose `lower` are closer than that tie.
     """
+
+    format: ClassVar[str] = "wordsway.sensitivity/2"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text"), "lower")
+    in_memory: ClassVar[tuple[str, ...]] = ("deltas", "check")
 
     lower: float
     upper: float | None
@@ -139,13 +137,14 @@ class Sensitivity:
     made: dict[str, Any] | None = None
     spread: float = 0.0
 
-    def __repr__(self) -> str:
+    def summary(self) -> str:
+        """Say the bounds in a line."""
         upper = "-" if self.upper is None else f"{self.upper:.4f}"
         where, top = f"token {self.token}", self.top_words
         if top:
             where = f"word {top[0].text!r}" if len(top) == 1 else f"one of {len(top)} words that tie"
         count = f", {len(self.per_token)} moves" if len(self.per_token) > 1 else ""
-        return f"Sensitivity(at least {self.lower:.4f} at {where}, at most {upper}; {self.map['map']}{count})"
+        return f"at least {self.lower:.4f} at {where}, at most {upper}; {self.map['map']}{count}"
 
     @property
     def checked(self) -> str:
@@ -167,58 +166,45 @@ class Sensitivity:
         """The words from the largest effect found to the smallest."""
         return tuple(sorted(self.words or (), key=lambda word: (-word.lower, word.rank)))
 
+    def records(self) -> list[dict[str, Any]]:
+        """Make the table: one row a word, in the order of the text, or a move where there are no words."""
+        if self.words is not None:
+            return [
+                {
+                    "word": each.number,
+                    "text": each.text,
+                    "rank": each.rank,
+                    "tied": each.tied,
+                    "lower": each.lower,
+                    "upper": each.upper,
+                    "upper_failure": each.upper_failure,
+                    "upper_reason": each.upper_reason,
+                    "tokens": list(each.tokens),
+                }
+                for each in self.words
+            ]
+        return [{**asdict(each), "tokens": list(each.tokens)} for each in self.per_token]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw a bar a word, the largest change found first, with a line up to the bound. Returns the axes."""
+        if self.words is not None:
+            entries = [(f"{each.text} (#{each.number})", each.lower, each.upper) for each in self.ranked_words]
+        else:
+            ordered = sorted(self.per_token, key=lambda each: -each.lower)
+            entries = [(f"tokens {', '.join(map(str, each.tokens))}", each.lower, each.upper) for each in ordered]
+        name = self.map.get("model", self.map["map"])
+        typical = None if self.random is None else self.random.mean
+        return found_and_proven(ax, entries, typical, f"{name}: largest change that each word can cause")
+
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values."""
-        names = ("checked" if name == "check" else name for name in self.__dataclass_fields__)
-        values = {name: getattr(self, name) for name in names}
-        values["delta"] = self.delta.tolist()
-        values["per_token"] = [asdict(token) for token in self.per_token]
-        values["words"] = None if self.words is None else [asdict(word) for word in self.words]
-        values["random"] = None if self.random is None else asdict(self.random)
-        values["explained"] = None if self.explained is None else [asdict(each) for each in self.explained]
-        del values["deltas"]
-        return {"format": FORMAT, **values}
+        """Return everything but `deltas`, as JSON values."""
+        return super().to_dict() | {"checked": self.checked}
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write JSON. The file appears whole or not at all."""
-        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
-
-
-def load_result(path: str | os.PathLike[str]) -> Sensitivity:
-    """Read what `Sensitivity.save` wrote."""
-    try:
-        values = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {os.fspath(path)!r}: {error.strerror}; {_SAVED}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{os.fspath(path)!r} is not JSON: {error}; {_SAVED}") from None
-    return from_values(values, repr(os.fspath(path)))
-
-
-def from_values(values: Any, name: str) -> Sensitivity:
-    """A measurement from its JSON values; `name` is how an error calls them."""
-    found = values.get("format") if isinstance(values, dict) else None
-    if found != FORMAT:
-        raise InputError(f"{name} is not a saved sensitivity: its format is {found!r}, not {FORMAT!r}; {_SAVED}")
-    try:
-        values = {key: value for key, value in values.items() if key != "format"}
-        values["delta"] = torch.tensor(values["delta"], dtype=torch.float64)
-        values["check"] = Check.of(values.pop("checked"))
-        values["tokens"] = tuple(values["tokens"])
-        values["per_token"] = tuple(
-            TokenSensitivity(**{**token, "tokens": tuple(token["tokens"])}) for token in values["per_token"]
-        )
-        if values["words"] is not None:
-            values["words"] = tuple(
-                WordSensitivity(**{**word, "span": tuple(word["span"]), "tokens": tuple(word["tokens"])})
-                for word in values["words"]
-            )
-        values["random"] = None if values["random"] is None else RandomChange(**values["random"])
-        if values.get("explained") is not None:
-            values["explained"] = tuple(WordExplanation.of(each) for each in values["explained"])
-        return Sensitivity(**values)
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{name} is a damaged result: {error}; measure it again") from None
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Sensitivity":
+        """Make a result from what `to_dict` gave."""
+        rest = {name: value for name, value in values.items() if name not in ("format", "checked")}
+        return cls(**read_fields(cls, rest, given=("check",)), check=Check.of(values["checked"]))
 
 
 def summarize(changes: Tensor) -> RandomChange:

@@ -14,10 +14,11 @@ from wordsway.maps.from_callable import as_map
 from wordsway.measures.job import Job, find_lift, find_search_dtype
 from wordsway.measures.listener import Listener
 from wordsway.measures.measure_moves import Outcome, measure_moves
+from wordsway.measures.opening import Source, over_texts
 from wordsway.measures.results import Sensitivity, TokenSensitivity, summarize
 from wordsway.measures.several_tokens import several_of
 from wordsway.measures.token_choice import Choice, choose_moves
-from wordsway.measures.words import describe, moves_of, radii_of, rank_words
+from wordsway.measures.words import describe, find_words, moves_of, radii_of, rank_words
 from wordsway.search.ascent import BUDGETS, FEWEST
 from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device, find_dtype
@@ -26,12 +27,19 @@ from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.tokens import Tokens, as_text, check_size
 
 
+@over_texts
 @takes_progress("token")
 def word_sensitivity(
-    phi: FeatureMap | Callable[[Tensor], Tensor],
+    phi: Any,
     X: Any,
-    token: int | Sequence[int] | Literal["all"] = "all",
+    token: int | Sequence[int] | Literal["all"] | None = None,
     *,
+    word: str | int | None = None,
+    output: str | None = None,
+    at: str | None = None,
+    tokenizer: Any = None,
+    encoder: Any = None,
+    max_tokens: int | None = None,
     seed: int = 0,
     radius: float | Sequence[float] | None = None,
     budget: int | str | None = None,
@@ -50,29 +58,32 @@ def word_sensitivity(
 ) -> Sensitivity:
     """Bound the largest relative change norm(phi(X^i(delta)) - phi(X)) / norm(phi(X)) over norm(delta) <= radius.
 
-    Four steps: check the arguments, choose the moves to measure, search each of them, pack the result.
+    `phi` is a model (a name such as "sentiment", a folder, a hub id, or a live one with its `tokenizer`), of which
+    `output` is observed (logits where it has them, else last) and which moves enter `at` ("embeddings"); or a map (a
+    name such as "raf", with weights drawn by `seed`, or one with weights), or any function of rows. `X` is a text, an
+    encoded one (`Tokens`), rows (n, d), or a list of texts, which gives one data frame. `encoder` embeds a text for a
+    map (minilm), and `max_tokens` crops it.
 
-    `token` is one index, a list of them, or "all" for the supremum over every token: each is moved alone, and all
-    are measured on one and the same map. `radius` is one for all or one for each token of the text; unless given it is
-    sqrt(d), or a token's own norm for `Tokens` that were not normalised. `budget` is the number of evaluations
-    that a token's search may use, or "quick", "default" or "thorough"; more can only help. The search runs in `dtype`
-    on `device`; what it found is evaluated again in float64 (a pre-trained model: in its own precision).
-    `certificate=False` and `random_draws=0` leave out the upper bound and the average case. `progress` is called with
-    (searches done, searches in all), or True to show it; `each` is called with the bounds of every move as soon as they
-    are known, `cancel` (without arguments) around every evaluation of the search and, within a model, before each of
-    its modules; what any of them raises ends the measurement.
+    `word` is the word that moves: itself, or its number from 1; else `token` is one index, a list of them, or "all" for
+    the supremum over every token: each is moved alone, on one and the same map. `radius` is one for all or one for each
+    token; unless given it is sqrt(d), or a token's own norm for `Tokens` that were not normalised. `budget` is
+    the evaluations of a token's search, or "quick", "default" or "thorough". The search runs in `dtype` on `device`;
+    what it found is evaluated again in float64 (a pre-trained model: in its own precision). `certificate=False` and
+    `random_draws=0` leave out the upper bound and the average case. `progress` is called with (searches done, searches
+    in all), or True to show it; `each` with the bounds of every move, `cancel` around every evaluation and before each
+    module of a model; what any of them raises ends the measurement.
 
-    When X is an encoded text (`Tokens`), "all" means the tokens of its words, and `special=True` the others too; the
-    result has `words`. A word's sensitivity is that of its best token; with `joint=True`, all of its tokens move
-    together within one ball of the largest of their radii.
-
-    With `tokens_at_once`, so many of the tokens move together, each in a ball of its own or (`ball="shared"`) all in
-    one of the largest of their radii. `choose` says which: "greedy" (unless given), "random" (unless given, of a lazy
-    map) or "given": all that `token` names. The result is then about that one move.
+    In an encoded text "all" means the tokens of its words, and `special=True` the others too. A word's sensitivity is
+    that of its best token; with `joint=True`, its tokens move together within one ball of the largest of their radii.
+    With `tokens_at_once`, so many tokens move together, each in a ball of its own or (`ball="shared"`) all in one.
+    `choose` says which: "greedy" (unless given), "random" (unless given, of a lazy map) or "given": all of `token`.
     """
     began = time.perf_counter()
+    source = Source(output, at, tokenizer, encoder, max_tokens, check_size(seed, "seed", least=0), device)
+    phi, (X,) = source.open(phi, X)
     phi, text, encoded = _check_text(phi, X)
-    moves, device = moves_of(token, len(text), encoded, joint, special), find_device(device)
+    moves = moves_of(_moving(encoded, word, token), len(text), encoded, joint, special)
+    device = find_device(device)
     radii = radii_of(radius, text, own_norms=encoded is not None and not encoded.normalized)
     lift, dtype = find_lift(radii, text), find_dtype(dtype)
     job = Job(
@@ -80,7 +91,7 @@ def word_sensitivity(
         text=text,
         encoded=encoded,
         moves=moves,
-        seed=check_size(seed, "seed", least=0),
+        seed=seed,
         draws=check_size(random_draws, "random_draws", least=0),
         radii=tuple(lift * value for value in radii),
         lift=lift,
@@ -95,6 +106,19 @@ def word_sensitivity(
         choice = choose_moves(job, as_function(progress), cancel)
         outcome = measure_moves(choice.job, Listener(as_function(progress), each, cancel))
     return _pack(choice, outcome, began)
+
+
+def _moving(encoded: Tokens | None, word: str | int | None, token: Any) -> Any:
+    """Find the tokens that move for a word or a token that was asked for."""
+    if word is None:
+        return "all" if token is None else token
+    if token is not None:
+        raise InputError("word and token both say what moves; give one of them", argument="word")
+    if encoded is None:
+        raise InputError("word needs a text: rows alone have no words", argument="word")
+    if isinstance(word, bool) or not isinstance(word, str | int):
+        raise InputError(f"word must be a word or its number from 1, got {word!r}", argument="word")
+    return [piece for place in find_words(encoded, word) for piece in encoded.pieces[place]]
 
 
 def _check_text(
@@ -153,9 +177,21 @@ def _pack(choice: Choice, outcome: Outcome, began: float) -> Sensitivity:
     )
 
 
-def change(phi: FeatureMap | Callable[[Tensor], Tensor], X: Any, X2: Any) -> float:
-    """Compute norm(phi(X2) - phi(X)) / norm(phi(X)): how much a given substitution changes the features."""
-    phi = as_map(phi)
+def change(
+    phi: Any,
+    X: Any,
+    X2: Any,
+    *,
+    output: str | None = None,
+    tokenizer: Any = None,
+    encoder: Any = None,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+) -> float:
+    """Compute norm(phi(X2) - phi(X)) / norm(phi(X)): how much a given substitution changes the features. The model or
+    map and both texts are given as for `word_sensitivity`."""
+    source = Source(output, None, tokenizer, encoder, None, seed, device)
+    phi, (X, X2) = source.open(phi, X, X2)
     before, after = as_text(X), as_text(X2, "X2")
     if before.shape != after.shape:
         raise InputError(f"X and X2 must have one shape, got {tuple(before.shape)} and {tuple(after.shape)}")

@@ -1,39 +1,38 @@
-"""Results other than measurements as reports, from what their files say."""
+"""Results other than measurements as reports."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import torch
-
+from wordsway import __version__
+from wordsway.measures.attention_maps import AttentionMaps
+from wordsway.measures.best_words import Substitutions
+from wordsway.measures.compare_word import Substitution
+from wordsway.measures.flip_radii import FlipRadii
 from wordsway.measures.layer_profile import LayerProfile
-from wordsway.measures.results import from_values
+from wordsway.measures.profile_result import RadiusProfile
+from wordsway.measures.prompts import PromptChange
+from wordsway.measures.results import Sensitivity
 from wordsway.report.measurement import facts_of, of_measurement
 from wordsway.report.parts import Facts, Grid, Report
 from wordsway.report.radius_results import of_flips, of_profile
 from wordsway.report.svg import picture
-from wordsway.support.errors import InputError
-from wordsway.support.plotting import bars, heat, square_axes
-
-Values = Mapping[str, Any]
+from wordsway.support.result import Result
 
 
-def of_values(values: Any, name: str) -> Report:
-    """The report of a result by its JSON values; `name` is how an error calls it."""
-    found = values.get("format") if isinstance(values, dict) else None
-    if found not in _KINDS:
-        known = "measure, flip, layers, attention, substitute (-o result.json) and runs' folders"
-        raise InputError(f"{name} has the format {found!r}, which is no result that a report is made of: {known}")
-    try:
-        return _KINDS[found](values)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise InputError(f"{name} is a damaged result: {type(error).__name__} {error}") from None
+def of_result(result: Result) -> Report:
+    """Make the report of a result. A kind that has no page of its own gets its summary, picture and table."""
+    page = _KINDS.get(result.format)
+    return _plain(result) if page is None else page(result)
 
 
-def _layers(values: Values) -> Report:
-    fields: dict[str, Any] = {
-        k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k not in ("format", "made")
-    }
-    profile = LayerProfile(**fields)
+def _plain(result: Result) -> Report:
+    kind = type(result).__name__
+    shown = picture(result.plot().figure, "Picture", [])
+    grid = Grid.of("Table", kind.lower(), result.records())
+    return Report(kind, [result.summary()], (shown, grid, _facts(result, {})))
+
+
+def _layers(profile: LayerProfile) -> Report:
     caption = [
         "Orange: the largest change that a search found, layer by layer; at least that much is possible.",
         "Grey: random moves of the same size. The gap between the two is how special the worst case is.",
@@ -47,30 +46,16 @@ def _layers(values: Values) -> Report:
         f"last layer by at least {last:.4g} times its norm; random moves of that size by {profile.noise[-1]:.3g}.",
         f"The text: {profile.text}",
     ]
-    table = Grid.of("All layers", "layers", profile.rows())
+    table = Grid.of("All layers", "layers", profile.records())
     facts = {"model": profile.model, "moved at": profile.at, "seed": profile.seed, "evaluations": profile.evaluations}
-    return Report(f"One word through the layers of {profile.model}", lead, (shown, table, _facts(values, facts)))
+    return Report(f"One word through the layers of {profile.model}", lead, (shown, table, _facts(profile, facts)))
 
 
-def _attention(values: Values) -> Report:
-    maps = {name: (torch.tensor(one["weights"]), one["tokens"]) for name, one in values["maps"].items()}
-    places = square_axes([names for _, names in maps.values()], 8.0)
-    figure = places[0].figure
-    most = max(float(weights.max()) for weights, _ in maps.values())
-    word = values.get("word_text")
-    titles = {
-        "before": "as it is" if word else "the text",
-        "after": f"\u201c{word}\u201d moved" if word else "the other",
-    }
-    marked = [k for k, name in enumerate(maps["before"][1]) if name == word]
-    images = [
-        heat(place, weights, names, titles[name], most, marked if word else ())
-        for place, (name, (weights, names)) in zip(places, maps.items(), strict=True)
-    ]
-    figure.colorbar(images[0], ax=places, shrink=0.7, label="attention weight (row looks at column)")
-    head = "the mean over heads" if values.get("head") is None else f"head {values['head']}"
+def _attention(result: AttentionMaps) -> Report:
+    maps = {"before": result.shown()} | ({"after": result.shown(True)} if result.compares else {})
+    head = "the mean over heads" if result.head is None else f"head {result.head}"
     caption = [
-        f"Layer {values['layer']}, {head}. A row says where a token looks; dark is much.",
+        f"Layer {result.layer}, {head}. A row says where a token looks; dark is much.",
         "A dark column is a token that draws attention from everywhere.",
     ]
     rows = [
@@ -79,91 +64,86 @@ def _attention(values: Values) -> Report:
         for a, line in zip(names, weights.tolist(), strict=True)
         for b, weight in zip(names, line, strict=True)
     ]
-    parts: list[Any] = [picture(figure, "Where the model looks", caption)]
-    if values.get("targets"):
-        parts.append(Grid.of("What a move can draw", "targets", values["targets"]))
+    parts: list[Any] = [picture(result.plot().figure, "Where the model looks", caption)]
+    if result.targets:
+        parts.append(Grid.of("What a move can draw", "targets", result.targets))
     parts += [
         Grid.of("All weights", "weights", rows),
-        _facts(values, {"model": values["model"], "text": values["text"]}),
+        _facts(result, {"model": result.model, "text": result.text}),
     ]
-    lead = [f"The text: {values['text']}"] + ([f"Beside it: {values['other']}"] if values.get("other") else [])
-    return Report(f"Attention of {values['model']}", lead, parts)
+    lead = [f"The text: {result.text}"] + ([f"Beside it: {result.other}"] if result.other else [])
+    return Report(f"Attention of {result.model}", lead, parts)
 
 
-def _substitutions(values: Values) -> Report:
-    rows = [
-        {k: v for k, v in one.items() if k not in ("word", "text")} | {"place": one["word"] + 1}
-        for one in values["top"]
-    ]
-    shown = sorted(values["top"], key=lambda one: -one["change"])[:20]
-    names = [f"{one['before']} \u2192 {one['after']}" for one in shown]
-    marks = [bool(one["flips"]) for one in shown]
-    axes = bars(None, names, [one["change"] for one in shown], marks, "relative change", "")
-    flips = " Orange, hatched: the prediction flips." if any(marks) else ""
-    caption = [f"Each bar is a text with one word replaced.{flips}"]
-    tried = sum(one["evaluated"] for one in values["tried"])
-    exhaustive = all(one["exhaustive"] for one in values["tried"])
-    lead = [f"The text: {values['text']}"]
-    if values["top"]:
-        best = shown[0]
+def _substitutions(result: Substitutions) -> Report:
+    rows = [{k: v for k, v in row.items() if k not in ("word", "text")} | {"place": row["word"]}
+            for row in result.records()]  # fmt: skip
+    flips = " Orange, hatched: the prediction flips." if any(one.flips for one in result.top) else ""
+    tried = sum(one.evaluated for one in result.tried)
+    lead = [f"The text: {result.text}"]
+    if result.top:
+        best = result.best
         lead.append(
-            f"\u201c{best['after']}\u201d in the place of \u201c{best['before']}\u201d changes {values['output']} by "
-            f"{best['change']:.4g} times its norm, the most of {tried:,} words tried"
-            + ("." if exhaustive else "; a better one may have been missed.")
+            f"\u201c{best.after}\u201d in the place of \u201c{best.before}\u201d changes {result.output} by "
+            f"{best.change:.4g} times its norm, the most of {tried:,} words tried"
+            + ("." if all(one.exhaustive for one in result.tried) else "; a better one may have been missed.")
         )
-    if values.get("prediction") is not None:
-        lead.append(f"Now the model says {values['prediction']!r} ({values['probability']:.3f}).")
-    parts = [picture(axes.figure, "Real words that move it most", caption)] if values["top"] else []
+    if result.prediction is not None:
+        lead.append(f"Now the model says {result.prediction!r} ({result.probability:.3f}).")
+    caption = [f"Each bar is a text with one word replaced.{flips}"]
+    parts = [picture(result.plot().figure, "Real words that move it most", caption)] if result.top else []
     counts = [
-        {"word": one["text"], **{k: one[k] for k in ("candidates", "evaluated", "exhaustive", "flips")}}
-        for one in values["tried"]
+        {"word": one.text, **{k: getattr(one, k) for k in ("candidates", "evaluated", "exhaustive", "flips")}}
+        for one in result.tried
     ]
-    facts = {"model": values["model"], "output": values["output"], "seed": values["seed"]}
+    facts = {"model": result.model, "output": result.output, "seed": result.seed}
     grids = [Grid.of("All replacements", "replacements", rows), Grid.of("What was tried", "tried", counts)]
-    return Report(f"Real words against {values['model']}", lead, [*parts, *grids, _facts(values, facts)])
+    return Report(f"Real words against {result.model}", lead, [*parts, *grids, _facts(result, facts)])
 
 
-def _substitution(values: Values) -> Report:
-    worst = of_measurement(from_values(dict(values["worst"]), "the worst case"))
-    low = "" if values["share_at_least"] is None else f"{values['share_at_least']:.1%} to "
+def _substitution(result: Substitution) -> Report:
+    worst = of_measurement(result.worst)
+    low = "" if result.share_at_least is None else f"{result.share_at_least:.1%} to "
     lead = [
-        f"\u201c{values['after']}\u201d in the place of \u201c{values['before']}\u201d (word {values['word'] + 1}) "
-        f"changes the features by {values['change']:.4g} times their norm: "
-        f"{low}{values['share']:.1%} of the worst case.",
-        f"It moves the word by {values['size']:.2f} radii.",
+        f"\u201c{result.after}\u201d in the place of \u201c{result.before}\u201d (word {result.word + 1}) "
+        f"changes the features by {result.change:.4g} times their norm: "
+        f"{low}{result.share:.1%} of the worst case.",
+        f"It moves the word by {result.size:.2f} radii.",
     ]
-    if values.get("random") is not None:
+    if result.random is not None:
         lead.append(
-            f"Random words there do {values['random']['mean']:.3g} on average; {values['above_random']:.0%} of "
-            f"{values['random']['draws']} do less than this one."
+            f"Random words there do {result.random.mean:.3g} on average; {result.above_random:.0%} of "
+            f"{result.random.draws} do less than this one."
         )
     return Report("One substitution beside the worst case", lead, worst.parts)
 
 
-def _prompts(values: Values) -> Report:
-    rows = [{"likeliest for": name, "token": token, "before": a, "after": b}
-            for name in ("before", "after") for token, a, b in values[f"top_{name}"]]  # fmt: skip
-    answers = [{"prompt": values[name], "answer": values[f"answer_{name}"]} for name in ("before", "after")]
-    lead = [f"The next token's distribution changes by {values['kl']:.4g} nats (Kullback-Leibler)."]
-    parts = (Grid.of("Answers", "answers", answers), Grid.of("The next token", "next-token", rows),
-             _facts(values, {"model": values["model"], "chat template": values["chat"]}))  # fmt: skip
-    return Report(f"Two prompts to {values['model']}", lead, parts)
+def _prompts(result: PromptChange) -> Report:
+    answers = [
+        {"prompt": result.before, "answer": result.answer_before},
+        {"prompt": result.after, "answer": result.answer_after},
+    ]
+    lead = [f"The next token's distribution changes by {result.kl:.4g} nats (Kullback-Leibler)."]
+    shown = picture(result.plot().figure, "The likeliest next tokens", ["Blue: the first prompt. Orange: the second."])
+    parts = (Grid.of("Answers", "answers", answers), shown, Grid.of("The next token", "next-token", result.records()),
+             _facts(result, {"model": result.model, "chat template": result.chat}))  # fmt: skip
+    return Report(f"Two prompts to {result.model}", lead, parts)
 
 
-def _facts(values: Values, facts: Mapping[str, Any]) -> Facts:
-    made = values.get("made") or {}
+def _facts(result: Any, facts: Mapping[str, Any]) -> Facts:
+    made = getattr(result, "made", None) or {}
     known = [(name, str(value)) for name, value in facts.items() if value is not None]
-    known += facts_of(made) or [("version", f"wordsway {values.get('version', 'unknown')}")]
+    known += facts_of(made) or [("version", f"wordsway {getattr(result, 'version', __version__)}")]
     return Facts("How it was made", known, made.get("command"))
 
 
-_KINDS: dict[str | None, Callable[[Values], Report]] = {
-    "wordsway.sensitivity/2": lambda values: of_measurement(from_values(dict(values), "the result")),
-    "wordsway.layers/1": _layers,
-    "wordsway.attention/1": _attention,
-    "wordsway.substitutions/1": _substitutions,
-    "wordsway.substitution/1": _substitution,
-    "wordsway.prompts/1": _prompts,
-    "wordsway.flip-radius/1": of_flips,
-    "wordsway.radius-profile/1": of_profile,
+_KINDS: dict[str, Callable[[Any], Report]] = {
+    Sensitivity.format: of_measurement,
+    LayerProfile.format: _layers,
+    AttentionMaps.format: _attention,
+    Substitutions.format: _substitutions,
+    Substitution.format: _substitution,
+    PromptChange.format: _prompts,
+    FlipRadii.format: of_flips,
+    RadiusProfile.format: of_profile,
 }

@@ -3,7 +3,6 @@ other than our own are forbidden by the page itself, and it asks no network for 
 
 import base64
 import hashlib
-import json
 import os
 from functools import lru_cache
 from importlib.resources import files
@@ -11,21 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway import __version__
-from wordsway.measures.results import FORMAT, Sensitivity, load_result
+from wordsway.measures.results import Sensitivity
 from wordsway.report.measurement import detail_of, of_measurement, words_of
 from wordsway.report.parts import LEVELS, Report
 from wordsway.support.errors import InputError, one_line
+from wordsway.support.result import Result, load_result
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 
 def report_html(source: Any) -> str:
-    """The page of a measurement (`Sensitivity`), of a result's file, or of a run's folder."""
+    """Make the page of a result of any kind, of its .json file, or of a run's folder."""
     if not isinstance(source, str | os.PathLike) or Path(source).is_dir():
-        return html_of(_report_of(source))
+        return html_of(report_of(source))
     try:  # a file's values may be of any type
-        return html_of(_report_of(source))
+        return html_of(report_of(source))
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         if isinstance(error, InputError):
             raise
@@ -33,17 +33,18 @@ def report_html(source: Any) -> str:
         raise InputError(f"{os.fspath(source)!r} is a damaged result, make it again: {what}") from None
 
 
-def _report_of(source: Any) -> Report:
+def report_of(source: Any) -> Report:
+    """Find the parts of the page of a result, a result's file or a run's folder."""
     if isinstance(source, Report):
         return source
     if isinstance(source, Sensitivity):
         return of_measurement(source)
+    if isinstance(source, Result):
+        from wordsway.report.model_results import of_result
+
+        return of_result(source)
     if isinstance(source, str | os.PathLike):
         return _of_path(source)
-    if hasattr(source, "to_dict"):
-        from wordsway.report.model_results import of_values
-
-        return of_values(source.to_dict(), "the result")
     raise InputError(f"a report is made of a result, a result's file or a run's folder, not of {type(source).__name__}")
 
 
@@ -62,21 +63,7 @@ def _of_path(path: str | os.PathLike[str]) -> Report:
         raise InputError(
             f"there is no file or folder {name!r}; give a result (-o result.json of a command) or a run's folder"
         )
-    try:
-        values = json.loads(place.read_text(encoding="utf-8"), parse_constant=_refused)
-    except (ValueError, RecursionError):
-        raise InputError(
-            f"{name!r} is no result: it is not JSON; results are what -o result.json of a command writes"
-        ) from None
-    if isinstance(values, dict) and values.get("format") == FORMAT:
-        return of_measurement(load_result(place))
-    from wordsway.report.model_results import of_values
-
-    return of_values(values, repr(name))
-
-
-def _refused(name: str) -> None:
-    raise ValueError(f"{name} is no number that a result has")
+    return report_of(load_result(place))
 
 
 def html_of(report: Report) -> str:
@@ -104,6 +91,11 @@ def word_fragment(result: Sensitivity, word: int) -> str:
     if found is None:
         raise InputError(f"word {word} was not explained")
     return _template("detail.html").render(detail=detail_of(result, found))
+
+
+def render_part(name: str, **values: Any) -> str:
+    """Render a template of ours; all values are escaped but markup that we made."""
+    return _template(name).render(**values)
 
 
 @lru_cache

@@ -1,7 +1,6 @@
 """Flip radii and profiles over the radius as reports."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from wordsway.measures.flip_radii import FlipRadii
@@ -11,9 +10,8 @@ from wordsway.report.parts import Facts, Grid, Report
 from wordsway.report.svg import picture
 
 
-def of_flips(values: Mapping[str, Any]) -> Report:
-    """The report of flip radii by their JSON values."""
-    result = FlipRadii.of(dict(values), "the result")
+def of_flips(result: FlipRadii) -> Report:
+    """Make the report of flip radii."""
     sure = "" if result.probability is None else f" (probability {result.probability:.3f})"
     lead = [f"The prediction is \u201c{result.prediction}\u201d{sure}."]
     if result.flipped:
@@ -35,15 +33,14 @@ def of_flips(values: Mapping[str, Any]) -> Report:
         "Orange: the nearest real word, of those tried, that changes it. Green: no move up to there can.",
     ]
     shown = picture(result.plot().figure, "How far each word must move", caption)
-    table = Grid.of("All words", "flips", result.rows())
+    table = Grid.of("All words", "flips", result.records())
     about = {"largest move allowed": result.limit, "seed": result.seed, "gradients": result.gradients}
     title = f"How far a word must move to flip {result.map.get('model', result.map['map'])}"
     return Report(title, lead, (shown, table, _facts(result, about)))
 
 
-def of_profile(values: Mapping[str, Any]) -> Report:
-    """The report of a profile over the radius by its JSON values."""
-    result = RadiusProfile.of(dict(values), "the result")
+def of_profile(result: RadiusProfile) -> Report:
+    """Make the report of a profile over the radius."""
     first, last = result.spread(0), result.spread(-1)
     lead = [
         f"At radius {result.radii[0]:g} the words differ by a factor of {first:.3g}, at {result.radii[-1]:g} "
@@ -58,7 +55,7 @@ def of_profile(values: Mapping[str, Any]) -> Report:
     if any(None not in word.upper for word in result.words):
         caption.append("Dashed: no move within the radius can exceed this.")
     shown = picture(result.plot().figure, "The change against the radius", caption)
-    table = Grid.of("All words and radii", "profile", result.rows())
+    table = Grid.of("All words and radii", "profile", result.records())
     about = {"seed": result.seed, "evaluations": result.evaluations}
     title = f"Words of {result.map.get('model', result.map['map'])} against the radius"
     return Report(title, lead, (shown, table, _facts(result, about)))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from wordsway.studies.estimates import fit_exponent, mean_sd
 from wordsway.studies.run.runner import Strict, Tell, run
@@ -15,7 +15,10 @@ from wordsway.studies.study import Study
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
 from wordsway.support.progress import as_function, takes_progress
+from wordsway.support.registry import load_home
+from wordsway.support.result import Result
 
+_PICTURE = "wordsway.studies.figures.grid_figures:plot_curve"  # figures lie above curves
 Row = Mapping[str, Any]  # of the study's table
 
 
@@ -102,22 +105,32 @@ class Fit:
     against_theory: float | None
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A measured curve."""
+@dataclass(frozen=True, repr=False)
+class Curve(Result):
+    """A measured curve. Its table and its data frame have a row for each map, d and n (`points`)."""
+
+    format: ClassVar[str] = "wordsway.curve/1"
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("map", "d", "n"), "mean")
 
     plan: CurvePlan
     cells: tuple[Trial, ...]
     points: tuple[Point, ...]
     fits: tuple[Fit, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "plan": asdict(self.plan),
-            "cells": [asdict(cell) for cell in self.cells],
-            "points": [asdict(point) for point in self.points],
-            "fits": [asdict(fit) for fit in self.fits],
-        }
+    made: dict[str, Any] | None = None
+
+    def summary(self) -> str:
+        """Say the fitted exponents in a line."""
+        fits = [f"{fit.map} d={fit.d}: S ~ n^{fit.exponent:.2f}" for fit in self.fits if fit.exponent is not None]
+        return f"{len(self.cells)} trials; {', '.join(fits) or 'too few lengths for exponents'}"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Make the table: one row for each map, d and n."""
+        return [asdict(point) for point in self.points]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw S against n. Returns the axes."""
+        return load_home(_PICTURE)(self, ax)
 
 
 @takes_progress("cell")

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from wordsway.studies.run.runner import Strict, Tell, run
 from wordsway.studies.run.tables import write_rows
@@ -14,11 +14,14 @@ from wordsway.studies.study import Study
 from wordsway.support.errors import InputError
 from wordsway.support.names import TRAININGS
 from wordsway.support.progress import as_function, takes_progress
+from wordsway.support.registry import load_home
+from wordsway.support.result import Result
 
 _UNDEFINED = (
     "the features of their text lie in the span of the training features, so that re-training has nothing to change "
     "(as many texts as features, N >= n d, or a training text with the same first n tokens)"
 )
+_PICTURE = "wordsway.studies.figures.grid_figures:plot_all_flips"  # figures lie above flips
 SMALL_GAMMA = 0.5  # points that hardly tell the two texts apart before training
 Key = tuple[str, int | None, int, int, int]  # map, d, n, training size, trial
 
@@ -140,27 +143,36 @@ class FlipGroup:
     shortfall: float
 
 
-@dataclass(frozen=True)
-class Flips:
-    """A finished run. Flips by re-training that are not defined, `undefined` of them, are not among the points."""
+@dataclass(frozen=True, repr=False)
+class Flips(Result):
+    """A finished run. Flips by re-training that are not defined, `undefined` of them, are not among the points. Its
+    table and its data frame have a row a point."""
+
+    format: ClassVar[str] = "wordsway.flips/1"
 
     plan: FlipPlan
     points: tuple[FlipPoint, ...]
     groups: tuple[FlipGroup, ...]
     undefined: int = 0
+    made: dict[str, Any] | None = None
 
     @property
     def note(self) -> str | None:
         """Tell a reader about flips that are missing."""
         return f"{self.undefined} flips are not defined: {_UNDEFINED}" if self.undefined else None
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "plan": asdict(self.plan),
-            "points": [asdict(point) for point in self.points],
-            "groups": [asdict(group) for group in self.groups],
-            "undefined": self.undefined,
-        }
+    def summary(self) -> str:
+        """Say how many flips there are, and how many follow the label."""
+        below = sum(point.err < point.bound / 2 for point in self.points)
+        return f"{len(self.points)} flips, {below} with an error under half the bound, {self.undefined} not defined"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Make the table: one row a flip."""
+        return [asdict(point) for point in self.points]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw Err against gamma, all maps on one pair of axes. Returns the axes."""
+        return load_home(_PICTURE)(self, ax)
 
 
 @takes_progress("cell")

@@ -2,7 +2,7 @@
 help and completion, the page, errors and docs read it. Importing it imports neither torch nor anything else that is
 slow: what a name stands for is imported when it is first used.
 
-A new score, output, certificate or kind of cell is a module of its own and a line here.
+A new score, output, certificate, kind of cell or kind of result is a module of its own and a line here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,6 +18,7 @@ _OUTPUTS = "wordsway.models.moving.outputs"
 _VIEWS = "wordsway.maps.attention"
 _BOUNDS = "wordsway.certificates"
 _CELLS = "wordsway.studies.cells"
+_MEASURES = "wordsway.measures"
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,27 @@ CELLS = Registry(
         "training": f"{_CELLS}.training_cell:TrainingCell",
         "pairs": f"{_CELLS}.pairs_cell:PairsCell",
         "random_change": f"{_CELLS}.random_change_cell:RandomChangeCell",
+        "words": f"{_CELLS}.words_cell:WordsCell",
     },
 )
+
+# Classes of results, by what files call their format.
+RESULTS = {
+    "wordsway.sensitivity/2": f"{_MEASURES}.results:Sensitivity",
+    "wordsway.flip-radius/1": f"{_MEASURES}.flip_radii:FlipRadii",
+    "wordsway.radius-profile/1": f"{_MEASURES}.profile_result:RadiusProfile",
+    "wordsway.logit_ranges/1": f"{_MEASURES}.logit_ranges:LogitRanges",
+    "wordsway.substitution/1": f"{_MEASURES}.compare_word:Substitution",
+    "wordsway.substitutions/1": f"{_MEASURES}.best_words:Substitutions",
+    "wordsway.layers/1": f"{_MEASURES}.layer_profile:LayerProfile",
+    "wordsway.attention/1": f"{_MEASURES}.attention_maps:AttentionMaps",
+    "wordsway.prompts/1": f"{_MEASURES}.prompts:PromptChange",
+    "wordsway.comparison/1": f"{_MEASURES}.comparison:Comparison",
+    "wordsway.curve/1": "wordsway.studies.curve:Curve",
+    "wordsway.flips/1": "wordsway.studies.generalize:Flips",
+    "wordsway.table/1": "wordsway.studies.run.tables:Table",
+    "wordsway.corpus/1": "wordsway.studies.corpus:Corpus",
+}
 
 
 class Budget(StrEnum):

@@ -112,3 +112,114 @@ def heat(ax: Any, values: Any, names: Sequence[str], title: str, most: float, ma
                 tick.set_fontweight("bold")
     ax.set_title(plain(title), loc="left", fontsize=10)
     return image
+
+
+MOST_BARS = 40  # words of a picture; the table has all of them
+
+
+def found_and_proven(
+    ax: Any, entries: Sequence[tuple[str, float, float | None]], typical: float | None, title: str
+) -> Any:
+    """Horizontal bars from 0 to what was found, each with a line up to what is proven, if that is; the first on top."""
+    shown = entries[:MOST_BARS]
+    ax = ax or new_axes(7.4, 1.9 + 0.28 * len(shown))
+    places = list(range(len(shown)))
+    ax.barh(places, [found for _, found, _ in shown], color=BLUE, height=0.66, label="found by search")
+    for k, (_, found, proven) in enumerate(shown):
+        if proven is not None:
+            ax.plot([found, proven], [k, k], color=ORANGE, linewidth=2.0, label="the true value lies here")
+            ax.plot([proven], [k], "|", color=ORANGE, markersize=9, markeredgewidth=2.0)
+        ax.annotate(f"{found:.3g}", (proven or found, k), xytext=(5, 0), textcoords="offset points", va="center",
+                    fontsize=8)  # fmt: skip
+    if typical is not None:
+        ax.axvline(typical, color=GREY, linestyle=":", linewidth=1.2, label="typical (random) change, mean")
+    _name_rows(ax, [name for name, _, _ in shown])
+    ax.set_xlim(0, None)
+    ax.margins(x=0.12)
+    more = "" if len(entries) <= MOST_BARS else f" ({MOST_BARS} of {len(entries)} shown)"
+    ax.set_xlabel(f"relative change of the output{more}")
+    _finish(ax, title)
+    return ax
+
+
+def ranges(
+    ax: Any,
+    names: Sequence[str],
+    series: Mapping[str, Sequence[tuple[float, float]]],
+    marks: Sequence[float],
+    label: str,
+    title: str,
+) -> Any:
+    """Horizontal ranges, one for each name and series, with a dotted mark for each series; the first on top."""
+    colours = (BLUE, ORANGE, GREEN, PINK, GREY)
+    count = min(len(names), MOST_BARS)
+    ax = ax or new_axes(7.4, 1.9 + 0.28 * count)
+    for k, (name, spans) in enumerate(series.items()):
+        colour, shift = colours[k % len(colours)], (k + 0.5) / len(series) - 0.5
+        for row, (low, high) in enumerate(spans[:count]):
+            ax.plot([low, high], [row + 0.7 * shift] * 2, color=colour, linewidth=2.4, label=plain(name))
+        ax.axvline(marks[k], color=colour, linestyle=":", linewidth=1.2, label=plain(f"{name}, the text as it is"))
+    _name_rows(ax, names[:count])
+    more = "" if len(names) <= MOST_BARS else f" ({MOST_BARS} of {len(names)} shown)"
+    ax.set_xlabel(label + more)
+    _finish(ax, title)
+    return ax
+
+
+def paired_bars(
+    ax: Any, names: Sequence[str], series: Mapping[str, Sequence[float | None]], label: str, title: str
+) -> Any:
+    """Horizontal bars, one of each series for each name; the first on top."""
+    colours = (BLUE, ORANGE, GREEN, PINK, GREY)
+    count = min(len(names), MOST_BARS)
+    ax = ax or new_axes(7.4, 1.9 + (0.14 + 0.16 * len(series)) * count)
+    height = 0.8 / max(1, len(series))
+    for k, (name, values) in enumerate(series.items()):
+        places = [row + (k + 0.5 - len(series) / 2) * height for row in range(count)]
+        widths = [0.0 if value is None else value for value in values[:count]]
+        ax.barh(places, widths, color=colours[k % len(colours)], height=0.9 * height, label=plain(name))
+    _name_rows(ax, names[:count])
+    more = "" if len(names) <= MOST_BARS else f" ({MOST_BARS} of {len(names)} shown)"
+    ax.set_xlabel(label + more)
+    _finish(ax, title)
+    return ax
+
+
+def dots(
+    ax: Any,
+    names: Sequence[str],
+    values: Sequence[float],
+    spans: Sequence[tuple[float, float] | None],
+    mark: float,
+    label: str,
+    title: str,
+) -> Any:
+    """A dot for each name, with a line over its interval, if it has one; dotted: a value to compare with."""
+    ax = ax or new_axes(7.4, 1.6 + 0.28 * len(names))
+    for row, (value, span) in enumerate(zip(values, spans, strict=True)):
+        if span is not None:
+            ax.plot(span, [row, row], color=BLUE, linewidth=1.6, alpha=0.6)
+        ax.plot([value], [row], "o", color=BLUE, markersize=6)
+    ax.axvline(mark, color=GREY, linestyle=":", linewidth=1.2)
+    _name_rows(ax, names)
+    ax.set_xlim(min([0.0, *(span[0] for span in spans if span is not None)]), None)
+    ax.set_xlabel(label)
+    ax.grid(True, axis="x", color="#dddddd", linewidth=0.6)
+    _finish(ax, title)
+    return ax
+
+
+def _name_rows(ax: Any, names: Sequence[str]) -> None:
+    ax.set_yticks(range(len(names)), [plain(name) for name in names])
+    ax.set_ylim(len(names) - 0.4, -0.6)
+
+
+def _finish(ax: Any, title: str) -> None:
+    """Set the title, and a legend that names each kind of mark once, below the axes."""
+    ax.set_title(plain(title), loc="left", fontsize=10, fontweight="bold")
+    ax.spines[["top", "right"]].set_visible(False)
+    handles, labels = ax.get_legend_handles_labels()
+    once = dict(zip(labels, handles, strict=True))
+    if once:
+        place = {"loc": "upper left", "bbox_to_anchor": (0.0, -60 / (ax.bbox.height or 300)), "ncols": 3}
+        ax.legend(once.values(), once.keys(), frameon=False, fontsize=8.5, **place)

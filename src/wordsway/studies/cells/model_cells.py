@@ -54,7 +54,7 @@ class LayersCell(OfModel):
             seed=self.seed + self.trial,
             progress=lambda done, total: None,
         )
-        return Outcome([{**row, "word": found.word_text} for row in found.rows()])
+        return Outcome([{**row, "word": found.word_text} for row in found.records()])
 
     def memory(self) -> float:
         return WITH_MODEL + 2 * GB

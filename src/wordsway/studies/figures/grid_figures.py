@@ -1,11 +1,15 @@
 """Whole figures of `curve` and `generalize`, from their results; matplotlib is loaded on demand."""
 
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from wordsway.studies.cells.kinds import kind_of
 from wordsway.studies.curve import Curve, Fit, Point
 from wordsway.studies.generalize import Flips
 from wordsway.studies.panels.flip_panel import draw_flips
+from wordsway.support.plotting import new_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,18 +24,14 @@ _STYLES = {
 }
 _OTHERS = (("#CC79A7", "D"), ("#E69F00", "P"), ("#000000", "*"), ("#999999", "X"))  # in their order, for other maps
 _NAMES = {"rf": "RF", "drf": "deep RF", "raf": "RAF (softmax)", "relu-raf": "ReLU-RAF"}
+_MOST_NAMED = 12  # lines of a picture that are named beside it
 _LINES = ("-", "--", ":", "-.")
 
 
-def plot_curve(curve: Curve) -> "Figure":
-    """S against n on logarithmic axes: mean of the search with a band of one sd, certificates as a thin line above, the
-    prediction dotted in grey, and the average over random deltas faint below."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.6, 5.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+def plot_curve(curve: Curve, ax: Any = None) -> Any:
+    """Draw S against n on logarithmic axes: mean of the search with a band of one sd, certificates as a thin line
+    above, the prediction dotted in grey, and the average over random deltas faint below. Returns the axes."""
+    axes = ax or new_axes(8.6, 5.2)
     widths = list(curve.plan.d)
     others = [name for name in curve.plan.maps if name not in _STYLES]
     styles = {**_STYLES, **{name: _OTHERS[k % len(_OTHERS)] for k, name in enumerate(others)}}
@@ -54,8 +54,11 @@ def plot_curve(curve: Curve) -> "Figure":
     axes.plot([], [], color="#555555", linewidth=0.9, label="certificate (no move of the token can do more)")
     axes.plot([], [], color="#555555", linestyle=(0, (1, 2)), linewidth=1.4, label="prediction")
     axes.plot([], [], color="#999999", linestyle="", marker="_", markersize=9, label="average over random moves")
-    figure.legend(loc="outside right upper", frameon=False, fontsize=8.5)
-    return figure
+    if ax is None:
+        axes.figure.legend(loc="outside right upper", frameon=False, fontsize=8.5)
+    else:
+        axes.legend(frameon=False, fontsize=8.5)
+    return axes
 
 
 def _draw(axes: "Axes", points: list[Point], fit: Fit, style: tuple[str, str], line: str) -> None:
@@ -77,6 +80,66 @@ def _draw(axes: "Axes", points: list[Point], fit: Fit, style: tuple[str, str], l
     if predicted:
         axes.plot(*zip(*predicted, strict=True), color="#333333", linestyle=(0, (1, 2)), linewidth=1.4, zorder=3)
     axes.plot(n, [p.random for p in points], color=colour, linestyle="", marker="_", markersize=9, alpha=0.55)
+
+
+def plot_rows(rows: Sequence[Mapping[str, Any]], ax: Any = None) -> Any:
+    """Draw the first panel of a table of runs: the first number of its kind of cell against the axis with most values,
+    as means over trials, a line for every other combination. Returns the axes."""
+    axes = ax or new_axes(8.6, 4.6)
+    if not rows:
+        axes.set_title("Nothing is measured yet", loc="left", fontsize=10, fontweight="bold")
+        return axes
+    first = rows[0]
+    kind = kind_of(first["measure"])
+    mine = [row for row in rows if (row["study"], row["panel"]) == (first["study"], first["panel"])]
+    mine = [row for row in mine if isinstance(row.get(kind.first), int | float)]
+    names = [name for name in (*kind.__dataclass_fields__, *kind.within) if name not in ("trial", "seed")]
+    values = {name: list(dict.fromkeys(repr(row.get(name)) for row in mine)) for name in names}
+    varied = [name for name in names if len(values[name]) > 1]
+    numeric = [name for name in varied if all(isinstance(row.get(name), int | float) for row in mine)]
+    x = "n" if "n" in numeric else max(numeric, key=lambda name: len(values[name]), default=None)
+    groups: dict[str, dict[float, list[float]]] = {}
+    for row in mine:
+        label = ", ".join(f"{name}={row.get(name)}"[:40] for name in varied if name != x)
+        groups.setdefault(label, {}).setdefault(0.0 if x is None else row[x], []).append(row[kind.first])
+    for k, (label, by_x) in enumerate(groups.items()):
+        places = sorted(by_x)
+        means = [statistics.fmean(by_x[place]) for place in places]
+        named = plain(label) if k < _MOST_NAMED else None
+        axes.plot(places, means, marker="o", markersize=4, linewidth=1.4, label=named)
+    axes.set_xlabel(x or "all cells")
+    axes.set_ylabel(plain(f"{kind.first} (mean over trials)"))
+    axes.set_title(plain(f"{first['study']}, panel {first['panel']}"), loc="left", fontsize=10, fontweight="bold")
+    axes.spines[["top", "right"]].set_visible(False)
+    if varied and len(groups) > 1:
+        axes.legend(frameon=False, fontsize=8.5, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+    return axes
+
+
+def plot_all_flips(flips: Flips, ax: Any = None) -> Any:
+    """Draw Err against gamma of all flips, a colour a map and a mark a way of training. Returns the axes."""
+    axes = ax or new_axes(7.4, 4.8)
+    marks = {"finetune": "o", "retrain": "s"}
+    others = [name for name in flips.plan.maps if name not in _STYLES]
+    styles = {**_STYLES, **{name: _OTHERS[k % len(_OTHERS)] for k, name in enumerate(others)}}
+    right = max([2.0, *(point.gamma for point in flips.points)])
+    gammas = [right * k / 200 for k in range(201)]
+    axes.plot(gammas, [max(0.0, 2 - gamma) ** 2 for gamma in gammas], color="#000000", linewidth=1.2,
+              label="cannot learn the flip: (2 - gamma)^2")  # fmt: skip
+    for map in flips.plan.maps:
+        for training in flips.plan.trainings:
+            points = [p for p in flips.points if (p.map, p.training) == (map, training)]
+            if points:
+                axes.scatter([p.gamma for p in points], [p.err for p in points], s=22, alpha=0.75,
+                             color=styles[map][0], marker=marks[training],
+                             label=plain(f"{_NAMES.get(map, map)}, {training}"))  # fmt: skip
+    axes.set_xlabel("gamma (score difference before training)")
+    axes.set_ylabel("Err (log scale above 0.01)")
+    axes.set_yscale("symlog", linthresh=0.01)
+    axes.set_title("Can it learn that one word flipped the label?", loc="left", fontsize=10, fontweight="bold")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=8.5, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+    return axes
 
 
 def plot_flips(flips: Flips, map: str) -> "Figure":

@@ -1,27 +1,30 @@
 """The table of a run: one row a measured number, with its recipe and where it came from."""
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from wordsway.studies.run.store import PROVENANCE, Result, Store
 from wordsway.studies.study import Study
-from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
+from wordsway.support.registry import load_home
+from wordsway.support.result import Result as Saved
+from wordsway.support.table_files import columns_of, csv_of, flat, parquet_of
 
 FORMATS = ("csv", "parquet", "json")
+_PICTURE = "wordsway.studies.figures.grid_figures:plot_rows"  # figures lie above tables
 _TIMES = ("seconds", "peak_bytes", "started", "machine", "arrays", "versions")
 
 
-@dataclass(frozen=True)
-class Table:
+@dataclass(frozen=True, repr=False)
+class Table(Saved):
     """Rows as dicts, in the order of the plan. `failed` is the error of each cell that failed, `missing` how many have
     not been run."""
+
+    format: ClassVar[str] = "wordsway.table/1"
 
     rows: tuple[dict[str, Any], ...]
     failed: Mapping[str, str] = field(default_factory=dict)
@@ -34,69 +37,48 @@ class Table:
         """The rows of a study, or of one of its panels."""
         return [r for r in self.rows if r["study"] == study and panel in (None, r["panel"])]
 
+    def summary(self) -> str:
+        """Say how much was measured."""
+        more = f", {len(self.failed)} failed" if self.failed else ""
+        return f"{len(self.rows):,} rows, {len(self.columns)} columns; {self.missing:,} cells missing{more}"
+
+    def records(self) -> list[dict[str, Any]]:
+        """List the rows; a list in a row is one field."""
+        return [{name: flat(row.get(name)) for name in self.columns} for row in self.rows]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the first panel of the first study: the number that its kind of cell names first. Returns the axes; all
+        panels are drawn by `wordsway report`."""
+        return load_home(_PICTURE)(self.rows, ax)
+
     @property
     def columns(self) -> list[str]:
-        return list(dict.fromkeys(name for row in self.rows for name in row))
+        return columns_of(self.rows)
 
     def numbers(self) -> list[dict[str, Any]]:
         """The rows without what differs from run to run: times, memory, machine."""
         return [{k: v for k, v in row.items() if k not in _TIMES and not k.endswith("_seconds")} for row in self.rows]
 
-    def to_dataframe(self) -> Any:
-        """A pandas DataFrame."""
-        return frame([{name: _flat(row.get(name)) for name in self.columns} for row in self.rows])
-
     def to_csv(self) -> str:
-        lines = io.StringIO()
-        writer = csv.writer(lines, lineterminator="\n")
-        writer.writerow(self.columns)
-        for row in self.rows:
-            writer.writerow(["" if row.get(name) is None else _flat(row[name]) for name in self.columns])
-        return lines.getvalue()
+        """Write the table as CSV."""
+        return csv_of(self.rows)
 
     def to_json(self) -> str:
+        """Write the rows as a JSON list."""
         return json.dumps([dict(row) for row in self.rows], indent=1, allow_nan=False) + "\n"
-
-    def to_parquet(self) -> bytes:
-        try:
-            import pyarrow
-            from pyarrow import parquet
-        except ImportError:
-            raise InputError("a Parquet file needs pyarrow: pip install 'wordsway[data]'; csv needs nothing") from None
-        columns = {name: [_flat(row.get(name)) for row in self.rows] for name in self.columns}
-        out = io.BytesIO()
-        parquet.write_table(pyarrow.table({k: _column(v) for k, v in columns.items()}), out)
-        return out.getvalue()
 
     def export(self, format: str) -> bytes:
         """The table as the content of a file."""
         if format not in FORMATS:
             raise InputError(f"format={format!r} is not known; use one of: {', '.join(FORMATS)}")
         if format == "parquet":
-            return self.to_parquet()
+            return parquet_of(self.rows)
         return (self.to_csv() if format == "csv" else self.to_json()).encode()
 
 
 def write_rows(path: Path, rows: Sequence[Any]) -> None:
     """A CSV file of dataclasses."""
     write_text(path, Table(tuple(asdict(row) for row in rows)).to_csv())
-
-
-def _flat(value: Any) -> Any:
-    """A list as one field of a table."""
-    return "+".join(map(str, value)) if isinstance(value, list | tuple) else value
-
-
-def _column(values: Sequence[Any]) -> Any:
-    """Values of one type: a column that mixes numbers and words is one of words."""
-    import pyarrow
-
-    kinds = {type(value) for value in values if value is not None}
-    if kinds <= {int, float} and float in kinds:
-        return pyarrow.array([None if value is None else float(value) for value in values], pyarrow.float64())
-    if len(kinds) > 1:
-        return pyarrow.array([None if value is None else str(value) for value in values], pyarrow.string())
-    return pyarrow.array(list(values))
 
 
 def read_table(store: Store, studies: Sequence[Study] | None = None) -> Table:

@@ -1,0 +1,216 @@
+"""`wordsway measure` of many texts, or of several models or maps at once."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wordsway.cli.command import number
+from wordsway.cli.help_pages import TextCommand
+from wordsway.cli.output import finish
+from wordsway.cli.saving import check_files
+from wordsway.support.errors import InputError
+
+if TYPE_CHECKING:
+    from wordsway.measures.comparison import Comparison
+    from wordsway.studies.corpus import Corpus
+
+_TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+_OF_MANY = ("file", "text_column", "lines", "limit", "models", "maps", "of", "radius", "budget", "max_tokens", "seed",
+            "engine", "workers", "out", "as_json", "quiet", "debug", "own")  # fmt: skip
+_OF_SEVERAL = ("text", "file", "models", "maps", "of", "at", "radius", "budget", "max_tokens", "seed", "device", "out",
+               "as_json", "quiet", "debug", "own", "word", "no_certificate", "encoder")  # fmt: skip
+_FIRST = 10  # words of a corpus that are shown
+
+
+def asks_for_many(file: Path | None, text_column: str | None, lines: bool) -> bool:
+    """Tell whether the file is a table of texts, or has one text a line."""
+    return lines or text_column is not None or (file is not None and file.suffix.lower() in _TABLES)
+
+
+def answered(text: str | None) -> bool:
+    """Answer a question about the texts of a file, or about several models or maps; False where it is about one of
+    each."""
+    asked = TextCommand.asked.get().values
+    if asks_for_many(asked["file"], asked["text_column"], asked["lines"]):
+        answer_many()
+        return True
+    if max(len(asked["models"] or ()), len(asked["maps"] or ())) < 2:
+        return _refuse_of_a_table()
+    if text is None:
+        raise InputError("several models or maps are compared on a text; give one in quotes", argument="text")
+    answer_several(text)
+    return True
+
+
+def _refuse_of_a_table() -> bool:
+    """Refuse options that only a table of texts has: they must not be ignored."""
+    for name in ("limit", "engine", "workers"):
+        if name in TextCommand.asked.get().given:
+            raise InputError(f"--{name} is about many texts: a table (--file reviews.csv), or --lines", argument=name)
+    return False
+
+
+def answer_many() -> None:
+    """Measure the texts of a file, as the command's options say."""
+    from wordsway.datasets.readers import read_texts
+    from wordsway.studies.cells.words_cell import STEP
+    from wordsway.studies.corpus import measure_texts
+    from wordsway.support.progress import progress_bar, say
+
+    asked = _options(_OF_MANY, "many texts")
+    if asked["file"] is None:
+        raise InputError("--text-column and --lines are about the texts of a --file", argument="file")
+    out: Sequence[Path] = asked["out"] or ()
+    check_files(out)
+    texts = read_texts(asked["file"], asked["text_column"] or "text", asked["lines"])
+    if asked["limit"] is not None and asked["limit"] < len(texts):
+        say(f"the first {asked['limit']} of {len(texts)} texts (--limit)")
+        texts = texts[: asked["limit"]]
+    budget = asked["budget"]
+    radius = _radius(asked["radius"], "radius" in asked["given"], 0.1)
+    store = None if not out else out[0].with_suffix(".run")
+    if store is not None:
+        say(f"each text is kept in {store} as soon as it is measured; the same command goes on from there")
+    if budget is None:
+        say("one gradient step a word (--budget quick searches, for much longer); changes are at least what is found")
+    subject: dict[str, Any] = {"model": asked["models"]} if asked["models"] else {"map": asked["maps"] or ["raf"]}
+    with progress_bar("text", "--limit N") as update:
+        found = measure_texts(
+            texts,
+            **subject,
+            output=asked["of"],
+            radius=radius,
+            budget=STEP if budget is None else int(budget) if budget.isdecimal() else budget,
+            max_tokens=asked["max_tokens"],
+            seed=asked["seed"],
+            store=store,
+            engine=asked["engine"],
+            workers=asked["workers"],
+            progress=update,
+        )
+    finish(found, asked["as_json"], out, _show_corpus)
+
+
+def answer_several(text: str) -> None:
+    """Measure one text with several models or maps, and show them side by side."""
+    from wordsway.measures.comparison import compare_results
+    from wordsway.measures.question import Question
+    from wordsway.support.progress import progress_bar
+
+    asked = _options(_OF_SEVERAL, "several models or maps")
+    check_files(asked["out"])
+    if asked["models"] and asked["maps"]:
+        raise InputError("--model and --map: give several models, or several maps, not both")
+    names = asked["models"] or asked["maps"]
+    if len(set(names)) < len(names):
+        raise InputError(f"the same one twice: {', '.join(names)}; leave one of them out")
+    budget = asked["budget"]
+    options: dict[str, Any] = {name: asked[name] for name in ("word", "max_tokens", "seed", "device")}
+    options |= {"radius": _radius(asked["radius"], True, 1.0), "certificate": not asked["no_certificate"]}
+    options["budget"] = budget if budget is None or not budget.isdecimal() else int(budget)
+    if asked["models"]:
+        options |= {name: asked[old] for name, old in (("output", "of"), ("at", "at")) if asked[old] is not None}
+    elif asked["encoder"] is not None:
+        options["encoder"] = asked["encoder"]
+    results = []
+    for name in names:
+        question = Question(text, **({"model": name} if asked["models"] else {"map": name}), random_draws=0, **options)
+        with progress_bar("token") as update:
+            results.append(question.measure(progress=lambda done, total, name=name: update(done, total, name)))
+    finish(
+        compare_results(results, [Path(name).name for name in names]), asked["as_json"], asked["out"], show_comparison
+    )
+
+
+def _options(allowed: Sequence[str], what: str) -> dict[str, Any]:
+    """Read the options of the command; one that was given and has no meaning here is an error."""
+    asked = TextCommand.asked.get()
+    for name, option in asked.given.items():
+        if name not in allowed:
+            raise InputError(f"{option} does not go with {what}; leave it out")
+    return {**asked.values, "given": asked.given}
+
+
+def _radius(text: str, given: bool, usual: float) -> float:
+    from wordsway.cli.option_values import numbers_of
+
+    radii = numbers_of(text, "--radius") if given else [usual]
+    if len(radii) != 1 or not 0 < radii[0] < float("inf"):
+        raise InputError(f"--radius must be one positive number here, got {text!r}")
+    return radii[0]
+
+
+def _show_corpus(found: "Corpus") -> None:
+    from rich.console import Console
+
+    from wordsway.cli.show_runs import plain_cell
+
+    console = Console(highlight=False)
+    console.print(plain_cell(found.summary()), soft_wrap=True)
+    for subject in found.subjects:
+        rows = found.by_text(subject)
+        largest = sorted(row["largest"] for row in rows)
+        middle = largest[len(largest) // 2]
+        line = f"{subject}: {found.unit}, largest of a text: {largest[0]:.3g} to {largest[-1]:.3g}, median {middle:.3g}"
+        console.print(plain_cell(line), soft_wrap=True)
+        flips = [row for row in rows if row["flips"]]
+        if rows[0]["flips"] is not None:
+            console.print(
+                f"a move of one word flips the prediction of {len(flips)} of {len(rows)} texts", soft_wrap=True
+            )
+        console.print(_grid("kind of word", found.kinds(subject)))
+        console.print(_grid("word", found.words(subject)[:_FIRST]))
+    console.print("relative: effect over the mean of its text; 1 is an average word. Effects are lower bounds of the "
+                  "largest possible ones; they are not importance.", soft_wrap=True)  # fmt: skip
+    if found.empty:
+        console.print(f"{len(found.empty)} empty texts were left out")
+    for text, error in list(found.failed.items())[:5]:
+        console.print(plain_cell(f"text {text} failed: {error}"), soft_wrap=True)
+    if len(found.failed) > 5:
+        console.print(f"{len(found.failed)} texts failed; --json lists them")
+
+
+def _grid(heading: str, rows: Sequence[dict[str, Any]]) -> Any:
+    from rich.table import Table
+
+    from wordsway.cli.show_runs import plain_cell
+
+    table = Table(box=None, padding=(0, 1))
+    table.add_column(heading, overflow="fold")
+    for name in ("relative", "95% interval", "occurrences", "texts", "flips"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        ends = "-" if row["low"] is None else f"{row['low']:.2f} to {row['high']:.2f}"
+        flips = "" if row["flips"] is None else f"{row['flips']:.0%}"
+        counts = (str(row["occurrences"]), str(row["texts"]), flips)
+        table.add_row(plain_cell(row["text"]), f"{row['relative']:.2f}", ends, *counts)
+    return table
+
+
+def show_comparison(found: "Comparison") -> None:
+    """Print results side by side."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from wordsway.cli.show_runs import plain_cell
+
+    console = Console(highlight=False)
+    table = Table(box=None, padding=(0, 1))
+    rows = found.records()
+    numbers = (*found.names, "difference")
+    keys = [name for name in rows[0] if name not in (*numbers, "tied")]
+    for name in keys:
+        table.add_column(plain_cell(name), overflow="fold")
+    for name in numbers:
+        table.add_column(plain_cell(name), justify="right", overflow="fold")
+    table.add_column("")
+    for row in rows:
+        mark = "tied" if row["tied"] else ""
+        table.add_row(*(plain_cell(str(row[name])) for name in keys), *(number(row[name]) for name in numbers), mark)
+    console.print(table)
+    console.print(plain_cell(found.summary()), soft_wrap=True)
+    if found.tie:
+        console.print(f"tied: closer than {found.tie:.0%}, by which a search varies", soft_wrap=True)
+    for name, count in zip(found.names, found.only, strict=True):
+        if count:
+            console.print(plain_cell(f"{count} rows only in {name}"), soft_wrap=True)
