@@ -31,6 +31,16 @@ class RealFlip:
 
 
 @dataclass(frozen=True)
+class RealChange:
+    """A real word in the place of another: the `probability` that is left of the prediction for the text as it is, and
+    the class that is predicted then."""
+
+    text: str
+    probability: float | None
+    to: str
+
+
+@dataclass(frozen=True)
 class WordFlip:
     """One word: the smallest move found that changes the prediction, and what is proven.
 
@@ -40,6 +50,10 @@ class WordFlip:
     proven (`reason` says why), infinite where no move of any size can. It holds except with probability
     `certified_failure`. `token` is what moves; a word of several `tokens` is represented by the one with the smallest
     radius. `real` is the nearest real word that changes the prediction, of the `tried` nearest ones.
+
+    Where effects were asked for, `lowest` is the smallest probability of the prediction that a move within the allowed
+    radius was found to leave (the true smallest may be lower still), and `best` the real word, of those tried, that
+    leaves least of it.
     """
 
     word: int
@@ -58,6 +72,8 @@ class WordFlip:
     tried: int
     untried: str | None
     gradients: int
+    lowest: float | None = None
+    best: RealChange | None = None
 
     @staticmethod
     def of(values: dict[str, Any]) -> "WordFlip":
@@ -65,6 +81,7 @@ class WordFlip:
         made = {**values, "span": tuple(values["span"]), "tokens": tuple(values["tokens"])}
         made["certified"] = math.inf if values["certified"] == _INFINITE else float(values["certified"])
         made["real"] = None if values["real"] is None else RealFlip(**values["real"])
+        made["best"] = None if values.get("best") is None else RealChange(**values["best"])
         return WordFlip(**made)
 
 
@@ -101,6 +118,12 @@ class FlipRadii:
         """The words for which a move was found."""
         return tuple(word for word in self.words if word.radius is not None)
 
+    @property
+    def by_real(self) -> tuple[WordFlip, ...]:
+        """The words in the order of the nearest real word that changes the prediction; those for which none was found
+        come last, in the order of their own radius."""
+        return tuple(sorted(self.words, key=_real_order))
+
     def rows(self) -> list[dict[str, Any]]:
         """The table: one row a word."""
         return [
@@ -114,6 +137,9 @@ class FlipRadii:
                 "real_word": None if word.real is None else word.real.text,
                 "real_radius": None if word.real is None else word.real.radius,
                 "real_distance": None if word.real is None else word.real.distance,
+                "lowest": word.lowest,
+                "best_word": None if word.best is None else word.best.text,
+                "best_probability": None if word.best is None else word.best.probability,
                 "tried": word.tried,
                 "norm": word.norm,
                 "gradients": word.gradients,
@@ -194,3 +220,8 @@ class FlipRadii:
         once = dict(zip(labels, handles, strict=True))
         ax.figure.legend(once.values(), once.keys(), frameon=False, fontsize=8.5, loc="outside lower left", ncols=2)
         return ax
+
+
+def _real_order(word: WordFlip) -> tuple[float, float, int]:
+    nearest = math.inf if word.real is None else word.real.radius
+    return nearest, math.inf if word.radius is None else word.radius, word.word
