@@ -91,7 +91,8 @@ class FlipRadii:
 
     `prediction` is what is predicted for the text as it is (`probability` of it, for a model's logits), and `limit` the
     largest move that was allowed, in units of each word's norm. `gradients` counts all runs of the search: one without
-    a gradient counts 0.4. `deltas` are the moves found, by word (in memory only, not in a file).
+    a gradient counts 0.4. `deltas` are the moves found, by word (in memory only, not in a file). `kind` says what the
+    prediction is: a "class", or the "next token" of a causal model.
     """
 
     prediction: str
@@ -107,6 +108,7 @@ class FlipRadii:
     version: str
     deltas: dict[int, Tensor]
     made: dict[str, Any] | None = None
+    kind: str = "class"
 
     def __repr__(self) -> str:
         first = self.words[0]
@@ -123,6 +125,14 @@ class FlipRadii:
         """The words in the order of the nearest real word that changes the prediction; those for which none was found
         come last, in the order of their own radius."""
         return tuple(sorted(self.words, key=_real_order))
+
+    @property
+    def real_ranks(self) -> tuple[tuple[int, int], ...]:
+        """The rank of each word of `by_real`, as (first possible rank, how many are possible): all words for which no
+        real word was found share one."""
+        ahead = sum(word.real is not None for word in self.words)
+        rest = len(self.words) - ahead
+        return tuple((k + 1, 1) if k < ahead else (ahead + 1, rest) for k in range(len(self.words)))
 
     def rows(self) -> list[dict[str, Any]]:
         """The table: one row a word."""

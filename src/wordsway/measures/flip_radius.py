@@ -112,6 +112,7 @@ def flip_radius(
         checked=f"plain map, {phi.plain_precision}",
         version=__version__,
         deltas=deltas,
+        kind="next token" if isinstance(phi, PretrainedMap) and not phi.model.classifies else "class",
     )
 
 

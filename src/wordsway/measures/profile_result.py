@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from wordsway.measures.ranks import shared_ranks
 from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
@@ -41,7 +42,8 @@ class WordProfile:
 class RadiusProfile:
     """The change of the features against the radius, one line a word, in the order of the text. `radii` are in units of
     each word's own norm. Changes found never fall with the radius, since a larger ball contains the smaller ones.
-    `prediction` is there where flip radii were searched too."""
+    `prediction` is there where flip radii were searched too. `search_spread` is by how much the search's answer varies,
+    relative to it."""
 
     radii: tuple[float, ...]
     words: tuple[WordProfile, ...]
@@ -54,6 +56,7 @@ class RadiusProfile:
     checked: str
     version: str
     made: dict[str, Any] | None = None
+    search_spread: float = 0.0
 
     def __repr__(self) -> str:
         return f"RadiusProfile({len(self.words)} words, radii {', '.join(f'{r:g}' for r in self.radii)})"
@@ -62,6 +65,17 @@ class RadiusProfile:
         """The largest change of a word at a radius, over the smallest: how far words differ there."""
         values = [word.lower[position] for word in self.words]
         return max(values) / max(min(values), 1e-300)
+
+    @property
+    def ranked(self) -> tuple[WordProfile, ...]:
+        """The words from the largest change at the smallest radius to the smallest."""
+        return tuple(sorted(self.words, key=lambda word: -word.lower[0]))
+
+    @property
+    def ranks(self) -> list[tuple[int, int]]:
+        """The rank of each word of `ranked` at the smallest radius, as (first possible rank, how many are possible)."""
+        ordered = self.ranked
+        return shared_ranks([w.lower[0] for w in ordered], self.search_spread, [w.upper[0] for w in ordered])
 
     def rows(self) -> list[dict[str, Any]]:
         """The table: one row for each word and radius."""

@@ -95,6 +95,7 @@ def radius_profile(
         seconds=time.perf_counter() - began,
         checked=str(job.check),
         version=__version__,
+        search_spread=phi.search_spread,
     )
 
 

@@ -35,11 +35,11 @@ class TokenSensitivity:
 
 @dataclass(frozen=True)
 class WordSensitivity:
-    """The bounds for one word of a text: its best single token, or all of its tokens moved together. `rank` is the
-    first rank that it may have, 1 being the largest effect, and `tied` the number of ranks from there on that are possible: a
-    word may be before or behind those that it is not separated from. Two words are separated where the lower bound of
-    one is above the upper bound of the other or, of a deep model, where their numbers differ by more than the search's
-    spread. `span` are the characters of the text that the word takes, `tokens` what moves for `lower`."""
+    """The bounds for one word of a text: its best single token, or all of its tokens moved together. Ranks from `rank`
+    on, `tied` of them, are possible for it, 1 being the largest effect: a word may be before or behind those that it is
+    not separated from. Two words are separated where the lower bound of one is above the upper bound of the other or,
+    of a deep model, where their numbers differ by more than the search's spread. `span` are the characters of the text
+    that the word takes, `tokens` what moves for `lower`."""
 
     word: int
     text: str
