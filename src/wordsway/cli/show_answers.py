@@ -10,8 +10,7 @@ from rich.text import Text
 from wordsway.cli.command import printable, short_name, three
 from wordsway.cli.shading import bar, coloured
 from wordsway.cli.show import MOST_ROWS, more
-from wordsway.cli.show_draws import NOT_IMPORTANCE
-from wordsway.measures.ranks import rank_name, tie_levels
+from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name, tie_levels
 
 if TYPE_CHECKING:
     from wordsway.measures.flip_radii import FlipRadii, WordFlip

@@ -10,16 +10,12 @@ from rich.text import Text
 from wordsway.cli.command import printable, three
 from wordsway.cli.shading import bar, coloured
 from wordsway.cli.show import MOST_ROWS, more
-from wordsway.measures.ranks import rank_name, tie_levels
+from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name, tie_levels
 from wordsway.support.names import MAPS
 
 if TYPE_CHECKING:
     from wordsway.measures.draws_result import DrawComparison, MapDraws, WordDraws
 
-NOT_IMPORTANCE = (
-    "This is the largest possible effect of a change to one word, not the word's importance: for attributions use "
-    "Captum or inseq."
-)
 _MOST_NAMED = 5  # words in a sentence
 
 

@@ -3,6 +3,10 @@
 import math
 from collections.abc import Callable, Sequence
 
+NOT_IMPORTANCE = (
+    "This is the largest possible effect of a change to one word, not the word's importance: for attributions use "
+    "Captum or inseq."
+)
 _MOST_NAMED = 5  # of the words that tie, in a sentence
 
 

@@ -7,6 +7,7 @@ import torch
 
 from wordsway.measures.layer_profile import LayerProfile
 from wordsway.measures.results import from_values
+from wordsway.report.draws_report import of_draws
 from wordsway.report.measurement import facts_of, of_measurement
 from wordsway.report.parts import Facts, Grid, Report
 from wordsway.report.radius_results import of_flips, of_profile
@@ -169,4 +170,5 @@ _KINDS: dict[str | None, Callable[[Values], Report]] = {
     "wordsway.prompts/1": _prompts,
     "wordsway.flip-radius/1": of_flips,
     "wordsway.radius-profile/1": of_profile,
+    "wordsway.draws/1": of_draws,
 }

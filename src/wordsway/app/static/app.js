@@ -87,15 +87,13 @@ class Live {
 
   colour() {
     this.asked = false;
-    const all = [...this.values.values()];
-    const least = Math.min(...all);
-    const range = Math.max(...all) - least;
+    const most = Math.max(...this.values.values());
     for (const [word, lower] of this.values) {
       const button = this.buttons[word];
-      const share = range > 0 ? (lower - least) / range : 1; // as the report's shades
+      const share = most > 0 ? lower / most : 1; // from 0, as the report's shades
       button.className = `word level-${Math.min(LEVELS - 1, Math.floor(LEVELS * share))}`;
       button.dataset.lower = lower;
-      button.title = `at least ${lower.toFixed(4)}`;
+      button.title = `at least ${lower.toPrecision(3)}`;
     }
   }
 }

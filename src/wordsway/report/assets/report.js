@@ -83,7 +83,7 @@
     if (word.dataset.lower) panel.append(line(word, scale || 1));
     const known = section.querySelector(`template[data-explains="${CSS.escape(word.dataset.word)}"]`);
     if (known) panel.append(known.content.cloneNode(true));
-    else panel.append(make("p", section.dataset.waiting || "What its move does was not looked into; measure with --explain and a larger number for that.", "note"));
+    else panel.append(make("p", section.dataset.waiting || "Details of this word were not computed; a larger number with --explain does that.", "note"));
     panel.hidden = false;
     panel.dataset.word = word.dataset.word;
   };
@@ -94,6 +94,16 @@
     hide();
     fill(section, word);
     section.dispatchEvent(new CustomEvent("wordsway:chosen", { bubbles: true, detail: { word: Number(word.dataset.word) } }));
+  });
+  /* Colours run from 0 to the largest value; stretched, from the smallest. */
+  document.addEventListener("change", (event) => {
+    const box = event.target instanceof Element ? event.target.closest("input.stretch") : null;
+    if (!box) return;
+    const section = box.closest(".words"), from = section.querySelector(".from");
+    for (const word of section.querySelectorAll(".text .word")) {
+      word.className = `word level-${box.checked ? word.dataset.stretched : word.dataset.level}`;
+    }
+    from.textContent = box.checked ? from.dataset.stretched : "0";
   });
   /* For pages that find out more while they are open: markup that our server made. */
   window.wordsway = {
