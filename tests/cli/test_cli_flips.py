@@ -21,7 +21,7 @@ class TestFlip:
     def test_a_word_with_files(self, tmp_path: Path) -> None:
         out, page, picture = tmp_path / "flip.json", tmp_path / "flip.html", tmp_path / "flip.png"
         common = ["flip", TEXT, "--word", "love", "--budget", "quick", "--real-words", "40"]
-        shown = run(*common, "--out", str(out), "--html", str(page), "--plot", str(picture))
+        shown = run(*common, "--out", str(out), "-o", str(page), "-o", str(picture))
         assert "predicts 'positive'" in shown and "flips at" in shown and "hated" in shown
         saved = json.loads(out.read_text())
         assert saved["format"] == "wordsway.flip-radius/1" and saved["words"][0]["to"] == "negative"
@@ -41,8 +41,8 @@ class TestFlip:
             (["--radius", "0"], "radius must be a positive"),
             (["--model", "minilm"], "no logits"),
             (["--word", "banana"], "not in the text"),
-            (["--html", "page.txt"], "ends in .html"),
-            (["--plot", "picture.gif"], ".png, .pdf or .svg"),
+            (["-o", "page.txt"], "ends in .json"),
+            (["-o", "picture.gif"], ".png, .pdf or .svg"),
         ],
     )
     def test_errors_are_one_line(self, arguments: list[str], words: str) -> None:
@@ -79,7 +79,7 @@ class TestProfile:
     def test_of_a_map(self, tmp_path: Path) -> None:
         out, page, picture = tmp_path / "p.json", tmp_path / "p.html", tmp_path / "p.svg"
         common = ["measure", TEXT, "--d", "16", "--radius", "0.01,0.1,1", "--budget", "quick"]
-        shown = run(*common, "--out", str(out), "--html", str(page), "--plot", str(picture))
+        shown = run(*common, "--out", str(out), "-o", str(page), "-o", str(picture))
         assert "no word can exceed" in shown and "The words differ by a factor of" in shown
         saved = json.loads(out.read_text())
         assert saved["format"] == "wordsway.radius-profile/1" and saved["radii"] == [0.01, 0.1, 1.0]
@@ -96,7 +96,7 @@ class TestProfile:
             (["--radius", "0.1,1", "--against", "I hate her smile"], "--against does not go with several radii"),
             (["--radius", "0.1,1", "--watch"], "--watch does not go with several radii"),
             (["--radius", "0.1,1", "--budget", "100"], "not a number"),
-            (["--plot", "picture.png"], "--plot draws the change against several radii"),
+            (["-o", "picture.png"], "ends in .json or .html"),
         ],
     )
     def test_errors_are_one_line(self, arguments: list[str], words: str) -> None:

@@ -21,7 +21,7 @@ class TestMeasure:
     @pytest.mark.slow
     def test_a_table_and_json(self, tmp_path: Path) -> None:
         out = tmp_path / "result.json"
-        common = ["measure", TEXT, "--model", "minilm", "--output", "pooled", "--budget", "quick", "--draws", "10"]
+        common = ["measure", TEXT, "--model", "minilm", "--of", "pooled", "--budget", "quick", "--draws", "10"]
         shown = run(*common, "--out", str(out))
         assert "at most" in shown and "x the search; certain" in shown
         assert "The word that matters most: " in shown or "Largest possible effect found: " in shown  # or a tie
@@ -36,13 +36,13 @@ class TestMeasure:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
-            (["--output", "pooled"], "belong to --model"),
+            (["--of", "pooled"], "belong to --model"),
             (["--model", "minilm", "--map", "rf"], "--map belongs to a map"),
             (["--model", "minilm", "--encoder", "mpnet"], "--encoder belongs"),
             (["--model", "minilm", "--against", "x"], "--against belongs"),
             (["--model", "minilm", "--layer", "2"], "--layer belongs"),
-            (["--model", "minilm", "--output", "logits"], "no logits"),
-            (["--model", "minilm", "--output", "layer:7"], "hidden states 0 to 6"),
+            (["--model", "minilm", "--of", "logits"], "no logits"),
+            (["--model", "minilm", "--of", "layer:7"], "hidden states 0 to 6"),
             (["--model", "/no/such"], "no model folder"),
             (["--model", "minilm", "--budget", "much"], "quick, default"),
         ],
@@ -59,13 +59,13 @@ class TestOthers:
     def test_layers(self, tmp_path: Path) -> None:
         picture = tmp_path / "layers.png"
         common = ["layers", TEXT, "--word", "smile", "--budget", "quick", "--draws", "5"]
-        shown = run(*common, "--plot", str(picture))
+        shown = run(*common, "-o", str(picture))
         assert "searched" in shown and "real word: towards" in shown and picture.stat().st_size > 5000
         made = json.loads(run(*common, "--json", "--no-real-words"))
         assert len(made["searched"]) == 7 and made["real_word"] is None
 
     def test_attention(self, tmp_path: Path) -> None:
-        shown = run("attention", "I love her much", "--against", TEXT, "--plot", str(tmp_path / "a.svg"))
+        shown = run("attention", "I love her much", "--against", TEXT, "-o", str(tmp_path / "a.svg"))
         assert "much" in shown and "smile" in shown
         shown = run("attention", TEXT, "--word", "4", "--attract", "--head", "2", "--budget", "quick")
         assert "closed form" in shown and "after the move" in shown
@@ -77,30 +77,30 @@ class TestOthers:
         words.write_text("# mine\nhate\nmiss\n\nlove\n")
         shown = run("substitute", TEXT, "--word", "love", "--candidates", str(words))
         assert "hate" in shown and "every candidate was tried (2)" in shown and "love (the word itself)" in shown
-        made = json.loads(run("substitute", TEXT, "--candidates", str(words), "--json", "--plot",
+        made = json.loads(run("substitute", TEXT, "--candidates", str(words), "--json", "-o",
                               str(tmp_path / "s.pdf")))  # fmt: skip
         assert len(made["tried"]) == 4 and (tmp_path / "s.pdf").exists()
 
     def test_markup_in_a_text_is_text(self, tmp_path: Path) -> None:
         words = tmp_path / "words.txt"
         words.write_text("hate\n")
-        shown = run("substitute", "I [bold]love[/bold] $x$ her", "--candidates", str(words), "--plot",
+        shown = run("substitute", "I [bold]love[/bold] $x$ her", "--candidates", str(words), "-o",
                     str(tmp_path / "a.png"))  # fmt: skip
         assert "love" in shown
-        run("attention", "I [red]love[/] $x_1$", "--plot", str(tmp_path / "b.png"))
+        run("attention", "I [red]love[/] $x_1$", "-o", str(tmp_path / "b.png"))
 
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
             (["layers"], "give a text"),
             (["layers", TEXT, "--word", "5"], "not in the text"),
-            (["layers", TEXT, "--plot", "x.gif"], "ends in .png"),
+            (["layers", TEXT, "-o", "x.gif"], "ends in .json"),
             (["layers", TEXT, "--out", "/no/such/x.json"], "no such folder"),
             (["layers", TEXT, "--radius", "0"], "positive"),
             (["attention", TEXT, "--head", "x"], "number from 1"),
             (["attention", TEXT, "--attract"], "--word W"),
             (["substitute", TEXT, "--answer", "3"], "belong to --against"),
-            (["substitute", TEXT, "--output", "best"], "--output 'best' is not known"),
+            (["substitute", TEXT, "--of", "best"], "--of 'best' is not known"),
             (["layers", " "], "the text is empty"),
             (["substitute", TEXT, "--against", "x", "--word", "love"], "leave out"),
             (["substitute", TEXT, "--chat"], "belong to --against"),

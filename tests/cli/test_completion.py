@@ -126,12 +126,12 @@ def test_every_name_can_be_used() -> None:
 @pytest.mark.parametrize(
     ("option", "known"),
     [
-        ("measure --output", names.OUTPUTS),
+        ("measure --of", names.OUTPUTS),
         ("measure --map", names.MAPS),
         ("measure --budget", names.BUDGETS),
         ("measure --activation", names.ACTIVATIONS),
         ("measure --device", names.DEVICES),
-        ("substitute --output", names.OUTPUTS),
+        ("substitute --of", names.OUTPUTS),
         ("generalize --objective", names.OBJECTIVES),
         ("generalize --training", names.TRAININGS),
         ("reproduce --scale", names.SCALES),

@@ -57,8 +57,8 @@ LINES = [
     ("measure hello --encoder bad.gguf", "cannot load 'bad.gguf'", "download the file again"),
     ("measure hello --encoder sentiment", "is a classifier", "--model sentiment"),
     ("measure hello --model minilm --map raf", "--map belongs to a map", "leave one of them out"),
-    ("measure hello --model minilm --output logits", "no logits", "use last, pooled.*sentiment"),
-    ("measure hello --model minilm --output logit", "'logit' is not known", "use one of: last"),
+    ("measure hello --model minilm --of logits", "no logits", "use last, pooled.*sentiment"),
+    ("measure hello --model minilm --of logit", "'logit' is not known", "use one of: last"),
     ("measure hello --device abacus", "'abacus' cannot be used", "use cpu.*wordsway doctor"),
     ("layers hello --device cuda:99", "'cuda:99' cannot be used", "use cpu.*wordsway doctor"),
     # Words, layers and sizes.
@@ -76,7 +76,7 @@ LINES = [
     # Files to write.
     ("measure hello --out nowhere/x.json", "no such folder.*nowhere", "mkdir -p"),
     ("measure hello --out folder", "a folder", "name a file in it"),
-    ("layers hello --plot x.gif", "got 'x.gif'", ".png, .pdf or .svg"),
+    ("layers hello -o x.gif", "got 'x.gif'", ".png, .pdf or .svg"),
     ("curve --n 4,8 --d 8 --trials 1 --out text.txt", "it is a file", "another one with --out"),
     # Studies and runs.
     ("run knbo", "no study file 'knbo'", "knob"),
@@ -173,7 +173,7 @@ def test_a_missing_extra_is_named(
 def test_a_result_that_is_none(place: Path) -> None:
     (place / "other.json").write_text(json.dumps({"format": "something/1"}))
     for name in ("other.json", "text.txt", "nothing.json", "folder"):
-        with pytest.raises(ws.InputError, match=r"name a file that wordsway measure --out"):
+        with pytest.raises(ws.InputError, match=r"name a file that wordsway measure -o"):
             ws.load_result(place / name)
 
 

@@ -48,7 +48,7 @@ ONLY_PARSED = {
     "wordsway curve --data imdb": "a minute; the same cells as benchmarks/real_text.py",
     'wordsway measure "The movie was wonderful': "minutes; test_radius_profile.py measures smaller models",
     "wordsway compare": "needs two runs",
-    "wordsway measure --file docs/example.txt --no-certificate --html": "minutes; shorter texts are run",
+    "wordsway measure --file docs/example.txt --no-certificate -o": "minutes; shorter texts are run",
     "wordsway app": "runs until it is stopped; test_app.py starts it",
 }
 
@@ -126,7 +126,7 @@ class Page:
                 raise done.exception
             assert done.exit_code == int(block.note("exit") or 0), (line, done.output)
             for option, made in itertools.pairwise(words_of(line)):
-                assert option not in ("--plot", "--out") or Path(made).exists(), (line, made)
+                assert option not in ("-o", "--out") or Path(made).exists(), (line, made)
             if written is not None:
                 self.compare(block, written, (done.output if done.exit_code else done.stdout).splitlines(), line)
 

@@ -233,7 +233,7 @@ class TestWhatIsRefused:
             report_html(tmp_path / "x.json")
 
     def test_two_results_in_one_file(self, tmp_path: Path) -> None:
-        both = ["--html", str(tmp_path / "a.html"), "--out", str(tmp_path / "a.html")]
+        both = ["-o", str(tmp_path / "a.html"), "--out", str(tmp_path / "a.html")]
         ran = CliRunner().invoke(app, ["measure", "hello there", *both])
         assert ran.exit_code == 2 and "the same file" in ran.output
         ran = CliRunner().invoke(app, ["measure", "a b", "--against", "a c", "--explain", "2"])
@@ -255,7 +255,7 @@ def test_measure_writes_a_page_and_keeps_what_was_explained(tmp_path: Path) -> N
     words = [
         "measure",
         "I love her smile",
-        "--html",
+        "--out",
         str(page),
         "--out",
         str(kept),

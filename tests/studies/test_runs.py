@@ -426,7 +426,7 @@ def test_reproduce(tmp_path: Path) -> None:
     shown = json.loads(again.stdout)
     assert {claim["verdict"] for claim in shown["claims"]} <= {"holds", "does not hold", "not tested"}
     assert "nothing left" in runner.invoke(app, ["resume", str(out)]).stderr
-    exported = runner.invoke(app, ["export", str(out), "--format", "json"])
+    exported = runner.invoke(app, ["export", str(out), "--json"])
     assert len(json.loads(exported.stdout)) == len(shown["rows"])
     assert runner.invoke(app, ["export", str(out), "--out", str(out / "all.parquet")]).exit_code == 0
     assert (out / "all.parquet").read_bytes().startswith(b"PAR1")

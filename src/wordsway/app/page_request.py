@@ -100,7 +100,7 @@ class PageRequest:
         """Of `wordsway measure`, without the text; what is usual is left out. Searches of a model side by side round by
         how many they are, and end elsewhere for it; --watch makes them as many as here."""
         if self.model is not None:
-            given = {"--model": self.model, "--output": None if self.output == "last" else self.output}
+            given = {"--model": self.model, "--of": None if self.output == "last" else self.output}
         else:
             given = {"--map": self.map, "--encoder": None if self.encoder == "minilm" else self.encoder}
             given |= {"--layer": self.layer or None, "--n": self.n}

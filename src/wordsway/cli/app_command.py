@@ -4,26 +4,32 @@ import importlib.util
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from wordsway.cli.command import app, one_line_errors
-from wordsway.cli.options import Debug
+from wordsway.cli.help_pages import MODEL, RUN, PanelCommand
+from wordsway.cli.options import Debug, option
 from wordsway.support.errors import InputError
 
 _NEEDS = ("starlette", "uvicorn")
 
 
-@app.command("app")
+@app.command("app", cls=PanelCommand)
 def page(
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Port on 127.0.0.1: 8137 or the next that is free; 0 for any."),
+        option(
+            RUN,
+            "PORT",
+            "Port on 127.0.0.1; 0 for any.",
+            min=0,
+            max=65535,
+            show_default="8137 or the next that is free",
+        ),
     ] = None,
     models: Annotated[
         list[Path] | None,
-        typer.Option(help="Also offer the models in this folder (safetensors or GGUF)."),
+        option(MODEL, "FOLDER", "Also offer the models in this folder (safetensors or GGUF)."),
     ] = None,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
+    no_open: Annotated[bool, option(RUN, None, "Do not open a browser.", "--no-open")] = False,
     debug: Debug = False,
 ) -> None:
     """Open a page in your browser: type a text and see its words coloured as they are measured.

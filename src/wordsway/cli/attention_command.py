@@ -2,16 +2,9 @@
 
 from typing import Annotated
 
-import typer
-
-from wordsway.cli.command import TextCommand, app, one_line_errors
-from wordsway.cli.options import (
-    At,
-    AtOption,
-    ModelOptions,
-    Radius,
-    with_options,
-)
+from wordsway.cli.command import app, one_line_errors
+from wordsway.cli.help_pages import MODEL, TEXT, WORDS, TextCommand
+from wordsway.cli.options import At, AtOption, ModelOptions, Radius, option, with_options, word_option
 from wordsway.cli.output import finish, open_quietly
 from wordsway.support.errors import InputError
 
@@ -20,20 +13,20 @@ from wordsway.support.errors import InputError
 @with_options(ModelOptions, "model")
 def attention(
     common: ModelOptions,
-    against: Annotated[str | None, typer.Option(help="Another text, to be shown beside it.")] = None,
-    word: Annotated[str | None, typer.Option(help="Show the mass on this word: itself, or its number from 1.")] = None,
-    attract: Annotated[bool, typer.Option("--attract", help="Move the word so that it draws attention.")] = False,
-    layer: Annotated[int, typer.Option(min=1, help="The layer that is shown.")] = 1,
-    head: Annotated[str, typer.Option(help="The head that is shown, from 1; or mean.")] = "mean",
-    special: Annotated[bool, typer.Option("--special", help="Show special tokens ([CLS], ...) too.")] = False,
+    against: Annotated[str | None, option(TEXT, "TEXT", "Another text, to be shown beside it.")] = None,
+    word: Annotated[str | None, word_option("none: all weights")] = None,
+    attract: Annotated[bool, option(WORDS, None, "Change the word so that it draws attention.", "--attract")] = False,
+    layer: Annotated[int, option(MODEL, "K", "The layer that is shown, from 1.", min=1)] = 1,
+    head: Annotated[str, option(MODEL, "K", "The head that is shown, from 1; or mean.")] = "mean",
+    special: Annotated[bool, option(WORDS, None, "Show special tokens ([CLS], ...) too.", "--special")] = False,
     radius: Radius = 1.0,
-    at: AtOption = At.embeddings,
+    at: AtOption = None,
 ) -> None:
     """Compare attention maps: of two texts, or of one text before and after one of its words moves to draw attention.
 
     The mass that the word gets, the mean weight over rows, is printed for every head and layer.
     """
-    with one_line_errors(common.debug):
+    with one_line_errors(common.debug, common.quiet):
         given = common.checked_text()
         if head != "mean" and not head.isdecimal():
             raise InputError(f"--head takes a number from 1, or mean; got {head!r}")
@@ -57,10 +50,10 @@ def attention(
                 head="mean" if head == "mean" else int(head),
                 special=special,
                 radius=radius,
-                at=at.value,
+                at=(at or At.embeddings).value,
                 budget=common.budget.value,
                 seed=common.seed,
                 max_tokens=common.max_tokens,
                 progress=lambda done, total: update(done, total, "step"),
             )
-        finish(result, common.as_json, common.out, common.plot, attention_tables)
+        finish(result, common.as_json, common.out, attention_tables)

@@ -10,38 +10,26 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from wordsway import __version__
+from wordsway.cli.help_pages import CommandGroups
 from wordsway.support.errors import InputError, TextWarning
-
-_UsageError: Any = typer.BadParameter.__mro__[1]  # has no public name in every version
+from wordsway.support.progress import quietly
 
 app = typer.Typer(
+    cls=CommandGroups,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Measure how far one word can move a model: lower bounds by search, upper bounds by certificates.",
 )
 
 
-class TextCommand(TyperCommand):
-    """A command whose argument is a text: one without quotes comes as several arguments."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except _UsageError as error:
-            if "unexpected extra argument" in str(error):
-                error.message += f'. Put the text in quotes: wordsway {ctx.info_name} "I love her smile"'
-            raise
-
-
 @contextmanager
-def one_line_errors(debug: bool, out: Path | None = None) -> Iterator[None]:
-    """One clear line and exit code 2 for what a user can mend; one line for what a user should know. `out` is a folder
-    where results are kept as they come."""
+def one_line_errors(debug: bool, quiet: bool = False, out: Path | None = None) -> Iterator[None]:
+    """One clear line and exit code 2 for what a user can mend; one line for what a user should know, and progress
+    unless `quiet`. `out` is a folder where results are kept as they come."""
     try:
-        with warnings.catch_warnings():
+        with quietly(quiet), warnings.catch_warnings():
             warnings.simplefilter("always", TextWarning)
             warnings.showwarning = _note
             yield

@@ -4,18 +4,17 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from wordsway.cli.command import app, one_line_errors
-from wordsway.cli.options import Debug, Json, Own
+from wordsway.cli.help_pages import OUTPUT, RUN, PanelCommand
+from wordsway.cli.options import Debug, Json, Own, argument, option
 
 
-@app.command()
+@app.command(cls=PanelCommand)
 def compare(
-    first: Annotated[Path, typer.Argument(help="The folder of a run.", show_default=False)],
-    second: Annotated[Path, typer.Argument(help="The folder of another.", show_default=False)],
+    first: Annotated[Path, argument(RUN, "FIRST", "The folder of a run.")],
+    second: Annotated[Path, argument(RUN, "SECOND", "The folder of another.")],
     of: Annotated[
-        str | None, typer.Option("--of", help="The column to compare; lower, err and so on unless given.")
+        str | None, option(OUTPUT, "COLUMN", "The column that is compared.", "--of", show_default="lower, err, ...")
     ] = None,
     own: Own = None,
     as_json: Json = False,

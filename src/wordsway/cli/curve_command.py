@@ -3,34 +3,27 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from wordsway.cli import completion
 from wordsway.cli.command import app, number, one_line_errors
-from wordsway.cli.options import GridOptions, whole_numbers, with_options
+from wordsway.cli.help_pages import SEARCH, TEXT, PanelCommand
+from wordsway.cli.option_values import whole_numbers
+from wordsway.cli.options import GridOptions, data_option, option, with_options
 from wordsway.cli.output import finish_grid
 
 if TYPE_CHECKING:
     from wordsway.studies.curve import Curve
 
 
-@app.command()
+@app.command(cls=PanelCommand)
 @with_options(GridOptions, "own")
 def curve(
     common: GridOptions,
-    n: Annotated[str, typer.Option("--n", help="Context lengths, by commas.")] = "10,20,50,100,150,200,250",
-    d: Annotated[str, typer.Option("--d", help="Embedding sizes, by commas.")] = "384",
-    trials: Annotated[int, typer.Option(min=1, help="Texts and weights to average over.")] = 5,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            help="Real texts: imdb, sentences, sample, a file, an aclImdb folder or a hub id. Else Gaussian.",
-            autocompletion=completion.data,
-        ),
-    ] = None,
+    n: Annotated[str, option(TEXT, "NUMBERS", "Context lengths, by commas.", "--n")] = "10,20,50,100,150,200,250",
+    d: Annotated[str, option(TEXT, "NUMBERS", "Embedding sizes, by commas.", "--d")] = "384",
+    trials: Annotated[int, option(SEARCH, "N", "Texts and weights to average over.", min=1)] = 5,
+    data: Annotated[str | None, data_option("none: Gaussian texts")] = None,
 ) -> None:
     """Measure word sensitivity against context length, with fitted exponents and the prediction."""
-    with one_line_errors(common.debug, common.out):
+    with one_line_errors(common.debug, common.quiet, common.out):
         from wordsway.maps.named import split_names
         from wordsway.studies.curve import CurvePlan
         from wordsway.studies.curve import curve as measure_curve

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from wordsway.cli.command import app, one_line_errors, printable
+from wordsway.cli.help_pages import PanelCommand
 from wordsway.cli.options import Debug, Json
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 _MARKS = {"ok": ("ok", "green"), "absent": ("-", "dim"), "note": ("note", "yellow"), "broken": ("BROKEN", "bold red")}
 
 
-@app.command()
+@app.command(cls=PanelCommand)
 def doctor(as_json: Json = False, debug: Debug = False) -> None:
     """Check the installation: packages, devices, installed models, and how to get what is missing.
 

@@ -3,18 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from wordsway.cli import completion
 from wordsway.cli.command import app, number, one_line_errors, printable
-from wordsway.cli.options import (
-    Device,
-    GridOptions,
-    names_of,
-    numbers_of,
-    with_options,
-)
-from wordsway.cli.options import whole_numbers as whole
+from wordsway.cli.help_pages import MODEL, SEARCH, TEXT, PanelCommand
+from wordsway.cli.option_values import names_of, numbers_of
+from wordsway.cli.option_values import whole_numbers as whole
+from wordsway.cli.options import Device, GridOptions, data_option, option, with_options
 from wordsway.cli.output import finish_grid
 from wordsway.support import names
 from wordsway.support.errors import InputError
@@ -24,45 +18,42 @@ if TYPE_CHECKING:
     from wordsway.studies.generalize import FlipPlan, Flips
 
 
-@app.command()
+@app.command(cls=PanelCommand)
 @with_options(GridOptions, "own")
 def generalize(
     common: GridOptions,
-    n: Annotated[str, typer.Option("--n", help="Context lengths, by commas.")] = "40",
-    train_size: Annotated[str, typer.Option(help="Numbers of training texts, by commas.")] = "100,400",
+    n: Annotated[str, option(TEXT, "NUMBERS", "Context lengths, by commas.", "--n")] = "40",
+    d: Annotated[
+        str | None,
+        option(TEXT, "NUMBERS", "Embedding sizes, by commas.", "--d", show_default="the encoder's; of Gaussian: 384"),
+    ] = None,
+    train_size: Annotated[str, option(TEXT, "NUMBERS", "Numbers of training texts, by commas.")] = "100,400",
+    data: Annotated[str | None, data_option("none: Gaussian texts, labelled by a linear rule")] = None,
+    shorter_than: Annotated[
+        int | None, option(TEXT, "N", "With --data: only texts of fewer tokens (the paper: 240).", min=2)
+    ] = None,
     training: Annotated[
         str,
-        typer.Option(
-            help=f"{either((*names.TRAININGS, 'both'))}.",
+        option(
+            MODEL,
+            "HOW",
+            f"{either((*names.TRAININGS, 'both'))}.",
             autocompletion=completion.one_of(*names.TRAININGS, "both"),
         ),
     ] = "both",
     objective: Annotated[
         str,
-        typer.Option(
-            help=f"What the move minimises, by commas: {', '.join(names.OBJECTIVES)}.",
+        option(
+            SEARCH,
+            "NAMES",
+            f"What the change minimises, by commas: {', '.join(names.OBJECTIVES)}.",
             autocompletion=completion.list_of(*names.OBJECTIVES),
         ),
     ] = "align,error",
     penalty: Annotated[
-        str | None, typer.Option(help="For the objective penalized, by commas (0.1 unless given).")
+        str | None, option(SEARCH, "NUMBERS", "Of the objective penalized, by commas.", show_default="0.1")
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, help="Texts and weights to draw; each is a point.")] = 10,
-    d: Annotated[
-        str | None,
-        typer.Option("--d", help="Embedding sizes, by commas; unless given, the encoder's, or 384 of Gaussian texts."),
-    ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            help="Labelled texts: imdb, sentences, sample, a file, an aclImdb folder or a hub id. Else Gaussian texts "
-            "with labels from a linear rule.",
-            autocompletion=completion.data,
-        ),
-    ] = None,
-    shorter_than: Annotated[
-        int | None, typer.Option(min=2, help="With --data: only texts of fewer tokens (the paper: 240).")
-    ] = None,
+    trials: Annotated[int, option(SEARCH, "N", "Texts and weights to draw; each is a point.", min=1)] = 10,
     device: Device = "cpu",
 ) -> None:
     """Test whether a model can learn that one word flipped the meaning.
@@ -71,7 +62,7 @@ def generalize(
     label flipped. Random features stay near (2 - gamma)^2, where gamma is how differently the model scored the
     two texts before training on the new one; attention gets far below.
     """
-    with one_line_errors(common.debug, common.out):
+    with one_line_errors(common.debug, common.quiet, common.out):
         if data is None and (common.encoder != "minilm" or common.layer or shorter_than is not None):
             raise InputError("--encoder, --layer and --shorter-than are about real texts; name some with --data")
         if penalty is not None and "penalized" not in objective:

@@ -1,17 +1,16 @@
 """`wordsway measure`: one map at one text."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from wordsway.cli import completion
-from wordsway.cli.command import TextCommand, app, one_line_errors
+from wordsway.cli.command import app, one_line_errors
+from wordsway.cli.help_pages import MODEL, OUTPUT, SEARCH, TEXT, WORDS, TextCommand
 from wordsway.cli.measure_steps import (
     answer,
     answer_profile,
     check_against,
     check_early,
+    check_results,
     draw_tokens,
     find_encoder,
     option_names,
@@ -20,8 +19,12 @@ from wordsway.cli.measure_steps import (
     refuse_with_model,
     tokens_asked,
 )
+from wordsway.cli.option_values import check_of, read_text
 from wordsway.cli.options import (
+    BUDGET,
+    RADIUS,
     At,
+    AtOption,
     Debug,
     Depth,
     Device,
@@ -29,13 +32,16 @@ from wordsway.cli.options import (
     MaxTokens,
     Out,
     Own,
+    Quiet,
     Seed,
     TextArgument,
     TextFile,
-    check_output,
-    read_text,
+    model_option,
+    of_option,
+    option,
+    word_option,
 )
-from wordsway.cli.output import ResultOutput, check_page
+from wordsway.cli.output import ResultOutput
 from wordsway.support import names
 from wordsway.support.errors import InputError
 from wordsway.support.names import either
@@ -46,119 +52,115 @@ def measure(
     text: TextArgument = None,
     file: TextFile = None,
     against: Annotated[
-        str | None, typer.Option(help="The text with one word replaced: measure what that changes.")
+        str | None, option(TEXT, "TEXT", "The text with one word replaced: what does it change?")
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="Measure a model instead of a map: minilm, sentiment, mpnet, a folder, a hub id, or reinit:NAME.",
-            autocompletion=completion.models,
-        ),
+    n: Annotated[int | None, option(TEXT, "N", "Keep N tokens; without a text, draw N random ones.", "--n")] = None,
+    d: Annotated[
+        int | None,
+        option(TEXT, "D", "Keep D coordinates of each token.", "--d", show_default="all; random: 768"),
     ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Of a model: {either(names.OUTPUTS)} (last unless given).",
-            autocompletion=completion.one_of(*names.SIMPLE_OUTPUTS),
-        ),
+    max_tokens: MaxTokens = None,
+    correlation: Annotated[
+        float | None, option(TEXT, "C", "Of --encoder correlated: cosine of tokens.", show_default="0.5")
     ] = None,
-    at: Annotated[At | None, typer.Option(help="Of a model: where moves enter (embeddings unless given).")] = None,
+    model: Annotated[str | None, model_option("none: a random map")] = None,
+    of: Annotated[str | None, of_option("last")] = None,
+    at: AtOption = None,
     map: Annotated[
         str | None,
-        typer.Option(
+        option(
+            MODEL,
+            "NAME",
+            f"{either(names.MAPS)}; with options as raf:heads=4,causal.",
             "--map",
-            help=f"{either(names.MAPS)} (raf unless given); with options as in raf:heads=4,causal.",
             autocompletion=completion.one_of(*names.MAPS),
+            show_default="raf",
         ),
     ] = None,
     own: Own = None,
     encoder: Annotated[
         str | None,
-        typer.Option(
-            help="minilm (for a text, unless given), a hub id or folder, synthetic, or correlated.",
+        option(
+            MODEL,
+            "NAME",
+            "Embeds texts for a map: a hub id, a folder, synthetic or correlated.",
             autocompletion=completion.encoders,
+            show_default="minilm",
         ),
     ] = None,
-    layer: Annotated[int, typer.Option(min=0, help="Hidden state to embed with; 0 is the embedding layer.")] = 0,
-    n: Annotated[
-        int | None, typer.Option("--n", help="Keep the first N tokens; without a text, draw N (100) Gaussian ones.")
-    ] = None,
-    d: Annotated[int | None, typer.Option("--d", help="Keep the first D coordinates; of Gaussian tokens: 768.")] = None,
-    max_tokens: MaxTokens = None,
-    correlation: Annotated[float | None, typer.Option(help="Of two correlated tokens: their cosine (0.5).")] = None,
-    word: Annotated[str | None, typer.Option(help="Measure one word only: itself, or its number, as #3.")] = None,
+    layer: Annotated[int, option(MODEL, "K", "Hidden state to embed with; 0: embeddings.", min=0)] = 0,
+    raw: Annotated[bool, option(MODEL, None, "Do not rescale rows to norm sqrt(d).", "--raw")] = False,
+    depth: Depth = None,
+    activation: Annotated[
+        str,
+        option(
+            MODEL,
+            "NAME",
+            f"Of rf and drf: {either(names.ACTIVATIONS)}.",
+            autocompletion=completion.one_of(*names.ACTIVATIONS),
+        ),
+    ] = "relu",
+    temperature: Annotated[float, option(MODEL, "T", "Of the softmax of raf.")] = 1.0,
+    word: Annotated[str | None, word_option("all words")] = None,
     token: Annotated[
         str | None,
-        typer.Option(help="Tokens to move: an index, several (0,3,5), or all; of a text, all tokens of words."),
+        option(WORDS, "INDEX", "Tokens that move: one, several (0,3,5) or all."),
     ] = None,
-    joint: Annotated[bool, typer.Option("--joint", help="Move all pieces of a word together.")] = False,
-    special: Annotated[bool, typer.Option("--special", help="Move special tokens ([CLS], ...) too.")] = False,
+    joint: Annotated[bool, option(WORDS, None, "Move all pieces of a word together.", "--joint")] = False,
+    special: Annotated[bool, option(WORDS, None, "Move special tokens ([CLS], ...) too.", "--special")] = False,
     tokens_at_once: Annotated[
-        int | None, typer.Option("--tokens-at-once", help="Move so many tokens together, greedily chosen.")
+        int | None, option(WORDS, "M", "Move M tokens together, greedily chosen.", "--tokens-at-once")
     ] = None,
     choose: Annotated[
         str | None,
-        typer.Option(
-            help="With --tokens-at-once: greedy, random or given (--token).",
+        option(
+            WORDS,
+            "HOW",
+            "The M tokens: greedy, random or given (--token).",
             autocompletion=completion.one_of(*names.CHOICES),
         ),
     ] = None,
     ball: Annotated[
         str,
-        typer.Option(
-            help="With --tokens-at-once: a ball for each token, or one shared.",
+        option(
+            WORDS,
+            "HOW",
+            "Ball of the M tokens: each (its own) or shared.",
             autocompletion=completion.one_of(*names.BALLS),
         ),
     ] = "each",
-    radius: Annotated[
-        str,
-        typer.Option(
-            help="Largest norm of a move, in units of sqrt(d); with --raw or --model, of a token's own norm. Several, "
-            "by commas (0.01,0.1,1): the change of each word against the radius."
-        ),
-    ] = "1",
-    raw: Annotated[bool, typer.Option("--raw", help="Do not rescale rows to norm sqrt(d).")] = False,
-    depth: Depth = None,
-    activation: Annotated[
-        str,
-        typer.Option(
-            help=f"{either(names.ACTIVATIONS)}, for rf and drf.",
-            autocompletion=completion.one_of(*names.ACTIVATIONS),
-        ),
-    ] = "relu",
-    temperature: Annotated[float, typer.Option(help="Of the softmax, for raf.")] = 1.0,
+    radius: Annotated[str, option(SEARCH, "R", f"{RADIUS} Several, by commas: a profile.")] = "1",
     budget: Annotated[
         str | None,
-        typer.Option(
-            help=f"Of the search of a token: {', '.join(names.BUDGETS)}, or evaluations.",
+        option(
+            SEARCH,
+            "EFFORT",
+            f"{BUDGET} Or evaluations a token.",
             autocompletion=completion.one_of(*names.BUDGETS),
+            show_default="default",
         ),
     ] = None,
-    certificate: Annotated[
-        bool, typer.Option("--certificate/--no-certificate", help="Upper bounds; a long text is quicker without.")
-    ] = True,
-    draws: Annotated[
-        int, typer.Option(min=0, help="Random moves to compare with; with --against, random words.")
-    ] = 100,
+    no_certificate: Annotated[
+        bool, option(SEARCH, None, "Prove no upper bounds: quicker, for a long text.", "--no-certificate")
+    ] = False,
+    draws: Annotated[int, option(SEARCH, "N", "Random changes (or words) to compare with.", min=0)] = 100,
     seed: Seed = 0,
     device: Device = "cpu",
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Say each token's bounds on stderr as soon as they are known.")
-    ] = False,
     out: Out = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="With several radii: draw a picture to this file (.png, .pdf or .svg).")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="Also write a report, a page to look at, to this file.")] = None,
     explained: Annotated[
         int | None,
-        typer.Option(
+        option(
+            OUTPUT,
+            "N",
+            "Top words to analyse in detail.",
             "--explain",
             min=0,
-            help="Look into so many words, the top ones (with --html: 10): attention, layers, real words.",
+            show_default="10 for .html, else 0",
         ),
     ] = None,
+    watch: Annotated[bool, option(OUTPUT, None, "Print each token's bounds on stderr when known.", "--watch")] = False,
     as_json: Json = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Measure how far each word of a text can move a map or a model.
@@ -166,15 +168,15 @@ def measure(
     wordsway measure "I love her smile" embeds the text with the bundled encoder and bounds every word's sensitivity.
     Without a text, N Gaussian tokens take its place.
     """
-    with one_line_errors(debug):
+    with one_line_errors(debug, quiet):
         given = read_text(text, file)
-        check_early(word, token, against, joint or special, out)
+        check_early(word, token, against, joint or special)
         alone = {"--against": against, "--token": token, "--tokens-at-once": tokens_at_once, "--explain": explained}
-        radii = radii_asked(radius, plot, {**alone, "--watch": watch, "--joint": joint, "--special": special})
-        check_page(html, out)
+        radii = radii_asked(radius, {**alone, "--watch": watch, "--joint": joint, "--special": special})
+        check_results(out, len(radii), against)
         if against is not None:
             check_against(explained, watch, tokens_at_once)
-        end = ResultOutput(as_json, out, html, explained, seed, device)
+        end = ResultOutput(as_json, out, explained, seed, device)
         if given is None:
             texts = {"--model": model is not None, "--against": against is not None, "--word": word is not None}
             texts |= {"--joint": joint, "--special": special, "--raw": raw, "--layer": layer != 0}
@@ -183,16 +185,16 @@ def measure(
             taken = {"--map": map, "--tokens-at-once": tokens_at_once, "--encoder": encoder, "--n": n, "--d": d}
             taken |= {"--depth": depth, "--against": against}
             refuse_with_model(taken, raw, layer, activation, temperature)
-            check_output(output)
-            subject: dict[str, Any] = {"model": model, "output": output or "last", "at": (at or At.embeddings).value}
-            subject["certificate"] = certificate
+            check_of(of)
+            subject: dict[str, Any] = {"model": model, "output": of or "last", "at": (at or At.embeddings).value}
+            subject["certificate"] = not no_certificate
             rows: Any = given
-        elif output is not None or at is not None:
-            raise InputError("--output and --at belong to --model")
+        elif of is not None or at is not None:
+            raise InputError("--of and --at belong to --model")
         else:
             source = find_encoder(encoder, correlation, d, seed, given)
             recipe = {"depth": depth, "activation": activation, "temperature": temperature}
-            subject = {"map": map or "raf", "recipe": recipe, "encoder": source, "certificate": certificate}
+            subject = {"map": map or "raf", "recipe": recipe, "encoder": source, "certificate": not no_certificate}
             rows = draw_tokens(n, d, seed, source.correlation) if given is None else given
             subject |= {"layer": layer, "raw": raw, "n": n, "d": d} if given is not None else {}
         from wordsway.measures.question import Question
@@ -216,6 +218,6 @@ def measure(
                 device=device,
             )
         if len(radii) > 1:
-            answer_profile(question, radii, plot, end)
+            answer_profile(question, radii, end)
         else:
             answer(question, against, watch, end)

@@ -1,30 +1,33 @@
 """The steps of `wordsway measure`: refuse options that do not go together, ask the question, show its answer."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway.cli.command import short_name
-from wordsway.cli.options import check_picture, numbers_of, whole_numbers
-from wordsway.cli.output import ResultOutput, said
+from wordsway.cli.option_values import numbers_of, whole_numbers
+from wordsway.cli.output import ResultOutput, finish, said
+from wordsway.cli.saving import PICTURES, TABLES, check_files
 from wordsway.support.errors import InputError
-from wordsway.support.files import check_target
 from wordsway.support.names import BUDGETS, GAUSSIAN
 
 if TYPE_CHECKING:
     from wordsway.measures.question import OpenQuestion, Question
 
 
-def check_early(word: str | None, token: str | None, against: str | None, moves: bool, out: Path | None) -> None:
+def check_early(word: str | None, token: str | None, against: str | None, moves: bool) -> None:
     """Check what can be told to be wrong before a model is loaded."""
     if word is not None and token is not None:
         raise InputError("give --word or --token, not both")
     if against is not None and (word is not None or token is not None or moves):
         raise InputError("--against names the word itself: leave out --word, --token, --joint and --special")
-    if out is not None:
-        check_target(out)
+
+
+def check_results(files: Sequence[Path] | None, radii: int, against: str | None) -> None:
+    """Check that the result, which has no table and no picture unless there are several radii, can be written."""
+    check_files(files, () if radii > 1 and against is None else (*TABLES, *PICTURES))
 
 
 def check_against(explained: int | None, watch: bool, tokens_at_once: int | None) -> None:
@@ -47,15 +50,12 @@ def refuse_with_model(given: dict[str, Any], raw: bool, layer: int, activation: 
         raise InputError(f"{used[0]} belongs to a map, not to --model; leave one of them out{hint}")
 
 
-def radii_asked(radius: str, plot: Path | None, alone: dict[str, Any]) -> list[float]:
+def radii_asked(radius: str, alone: dict[str, Any]) -> list[float]:
     """Read --radius: one number, or several by commas. Options that go with one number only are in `alone`."""
     radii = numbers_of(radius, "--radius")
     wrong = next((value for value in radii if not 0 < value < math.inf), None)
     if not radii or wrong is not None:
         raise InputError(f"--radius must be a positive number, got {radius if wrong is None else wrong!r}")
-    if plot is not None and len(radii) == 1:
-        raise InputError("--plot draws the change against several radii: give them by commas, --radius 0.01,0.1,1")
-    check_picture(plot)
     used = [option for option, value in alone.items() if value]
     if used and len(radii) > 1:
         raise InputError(f"{used[0]} does not go with several radii; give one --radius, or leave it out")
@@ -106,17 +106,31 @@ def option_names() -> Iterator[None]:
     try:
         yield
     except QuestionError as error:
-        raise InputError(f"--{error.field.replace('_', '-')}{error.fault}") from None
+        name = "of" if error.field == "output" else error.field.replace("_", "-")
+        raise InputError(f"--{name}{error.fault}") from None
+
+
+def open_question(question: "Question") -> "OpenQuestion":
+    """Load the model or draw the map, and say what is measured where no text was given."""
+    from torch import Tensor
+
+    from wordsway.support.progress import say, waiting
+
+    model = question.model
+    with option_names(), nullcontext() if model is None else waiting(f"loading {short_name(model)}"):
+        opened = question.open()
+    if isinstance(question.text, Tensor):
+        count, size = question.text.shape
+        say(f"no text: measuring {count} random tokens of {size} coordinates (--n, --d)")
+    return opened
 
 
 def answer(question: "Question", against: str | None, watch: bool, end: ResultOutput) -> None:
     """Measure what was asked, and write and show the result."""
     from wordsway.cli import show
-    from wordsway.support.progress import progress_bar, waiting
+    from wordsway.support.progress import progress_bar
 
-    model = question.model
-    with option_names(), nullcontext() if model is None else waiting(f"loading {short_name(model)}"):
-        opened = question.open()
+    opened = open_question(question)
     if against is not None:
         return compare(opened, against, end)
     with progress_bar(not end.as_json) as update:
@@ -125,26 +139,24 @@ def answer(question: "Question", against: str | None, watch: bool, end: ResultOu
             each=said if watch else None,
         )
     named = isinstance(question.encoder, str)
-    end.write(end.complete(opened.phi, opened.X, result, None if named else question.encoder), show.sensitivity)
+    result = end.complete(opened.phi, opened.X, result, None if named else question.encoder)
+    finish(result, end.as_json, end.out, show.sensitivity)
 
 
-def answer_profile(question: "Question", radii: list[float], plot: Path | None, end: ResultOutput) -> None:
+def answer_profile(question: "Question", radii: list[float], end: ResultOutput) -> None:
     """Measure every word at several radii, and write and show the result."""
     from dataclasses import replace
 
     from wordsway.cli.command import command_line
-    from wordsway.cli.output import finish, write_report
     from wordsway.cli.show_flips import profile_table
     from wordsway.measures.radius_profile import radius_profile
-    from wordsway.support.progress import progress_bar, waiting
+    from wordsway.support.progress import progress_bar
     from wordsway.support.provenance import made
     from wordsway.tokens import Tokens
 
     if isinstance(question.budget, int):
         raise InputError(f"--budget of several radii is {', '.join(BUDGETS)}, not a number")
-    model = question.model
-    with option_names(), nullcontext() if model is None else waiting(f"loading {short_name(model)}"):
-        opened = question.open()
+    opened = open_question(question)
     with progress_bar(not end.as_json) as update:
         result = radius_profile(
             opened.phi,
@@ -158,9 +170,7 @@ def answer_profile(question: "Question", radii: list[float], plot: Path | None, 
             progress=lambda done, total: update(done, total, "radius"),
         )
     result = replace(result, made=made(command_line()))
-    finish(result, end.as_json, end.out, plot, profile_table)
-    if end.html is not None:
-        write_report(result, end.html, quiet=end.as_json)
+    finish(result, end.as_json, end.out, profile_table)
 
 
 def compare(opened: "OpenQuestion", against: str, end: ResultOutput) -> None:
@@ -176,4 +186,5 @@ def compare(opened: "OpenQuestion", against: str, end: ResultOutput) -> None:
     place = changed_word(text, other)
     options: dict[str, Any] = {"encoder": asked.encoder, "seed": asked.seed, "device": asked.device}
     words = random_words(text, place, asked.random_draws, **options) if asked.random_draws else []
-    end.write(end.compared(substitution(opened.phi, text, other, words, **opened.search)), show.substitution)
+    result = end.compared(substitution(opened.phi, text, other, words, **opened.search))
+    finish(result, end.as_json, end.out, show.substitution)

@@ -1,11 +1,10 @@
-"""Options that commands share, each with one meaning, and how their values are read.
+"""Options that commands share. One that occurs in several commands has one meaning and one help text.
 
 `ModelOptions` are those of every command about a model and a text, `GridOptions` those of every command that measures a
 grid of maps; `with_options` gives them to a command.
 """
 
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -16,9 +15,10 @@ import typer
 
 from wordsway.cli import completion
 from wordsway.cli.command import one_line_errors
+from wordsway.cli.help_pages import MODEL, OUTPUT, RUN, SEARCH, TEXT, WORDS
+from wordsway.cli.option_values import the_text
+from wordsway.cli.saving import FORMATS, check_files
 from wordsway.support import names
-from wordsway.support.errors import InputError
-from wordsway.support.files import check_target, decode
 from wordsway.support.names import Budget, either
 
 
@@ -37,71 +37,133 @@ def _allow(modules: list[str] | None) -> list[str] | None:
     return modules
 
 
-Seed = Annotated[int, typer.Option(min=0, help="Root of all randomness.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Depth = Annotated[int | None, typer.Option(min=1, help="Layers of drf (2 unless given).")]
-Own = Annotated[
-    list[str] | None,
-    typer.Option("--own", help="A module of yours that may be used, for --map MODULE:FUNCTION.", callback=_allow),
-]
-Maps = Annotated[str, typer.Option("--map", help="Maps, by commas.", autocompletion=completion.list_of(*names.MAPS))]
+def option(panel: str, takes: str | None, help: str, *decls: str, **more: Any) -> Any:
+    """Describe an option: its panel in the help, what it takes (None for a flag), and its help."""
+    return typer.Option(*decls, metavar=takes, help=help, rich_help_panel=panel, **more)
+
+
+def argument(panel: str, takes: str, help: str, **more: Any) -> Any:
+    """Describe an argument, in the way of `option`."""
+    return typer.Argument(metavar=takes, help=help, rich_help_panel=panel, show_default=False, **more)
+
+
+RADIUS = "Size of the change, relative to the word's own embedding."
+BUDGET = f"Search effort: {either(names.BUDGETS)}."
+_BUDGETS = completion.one_of(*names.BUDGETS)
+
+
+def word_option(unless_given: str) -> Any:
+    """Describe --word, with what happens without it."""
+    return option(WORDS, "WORD", "The word: itself, or its number, as #3.", show_default=unless_given)
+
+
+def of_option(unless_given: str) -> Any:
+    """Describe --of, the output of a model that is measured."""
+    help = f"Measured of the model: {either(names.OUTPUTS)}."
+    offered = completion.one_of(*names.SIMPLE_OUTPUTS)
+    return option(MODEL, "OUTPUT", help, "--of", show_default=unless_given, autocompletion=offered)
+
+
+def model_option(unless_given: str | bool = True) -> Any:
+    """Describe --model, with what happens without it."""
+    help = "sentiment or minilm (bundled), mpnet, a folder, .gguf file or hub id; reinit:NAME has random weights."
+    return option(MODEL, "NAME", help, autocompletion=completion.models, show_default=unless_given)
+
+
+def seed_option(unless_given: str | bool = True) -> Any:
+    """Describe --seed, with what happens without it."""
+    return option(SEARCH, "N", "Root of all randomness.", min=0, show_default=unless_given)
+
+
+def folder_option(unless_given: str) -> Any:
+    """Describe --out of a command that makes a run."""
+    help = "Folder of the run: tables, pictures, report. One that was stopped goes on from there."
+    return option(OUTPUT, "FOLDER", help, "--out", "-o", show_default=unless_given)
+
+
+def data_option(unless_given: str | bool) -> Any:
+    """Describe --data, with what happens without it."""
+    help = f"Labelled texts: {', '.join(names.DATA)}, a file, an aclImdb folder or a hub id."
+    return option(TEXT, "NAME", help, autocompletion=completion.data, show_default=unless_given)
+
+
+# Text
+TextArgument = Annotated[str | None, argument(TEXT, "TEXT", "The text; - reads stdin. Put -- before a leading dash.")]
+TextFile = Annotated[Path | None, option(TEXT, "FILE", "Read the text from this file (UTF-8).", "--file")]
+MaxTokens = Annotated[int | None, option(TEXT, "N", "Crop a text that is longer than this.")]
+Data = Annotated[str | None, data_option("the study's")]
 DataEncoder = Annotated[
-    str, typer.Option(help="With --data: minilm, a hub id or a folder.", autocompletion=completion.models)
+    str, option(TEXT, "NAME", "With --data: minilm, a hub id or a folder.", autocompletion=completion.models)
 ]
-Engine = Annotated[
-    str,
-    typer.Option(help="inline, processes (one a core) or dask.", autocompletion=completion.one_of(*names.ENGINES)),
-]
-Workers = Annotated[int | None, typer.Option(min=1, help="Processes, or Dask workers of this machine.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-TextArgument = Annotated[
-    str | None, typer.Argument(help="The text; - reads it from stdin. Put -- before one that begins with a dash.")
-]
-TextFile = Annotated[Path | None, typer.Option("--file", help="Read the text from this file (UTF-8).")]
-Model = Annotated[
-    str,
-    typer.Option(
-        help="minilm or sentiment (bundled), mpnet, a folder, a .gguf file, or a hub id; "
-        "reinit: before it redraws its weights.",
-        autocompletion=completion.models,
+DataLayer = Annotated[int, option(TEXT, "K", "With --data: the hidden state to embed with.", min=0)]
+
+# Model or map
+Model = Annotated[str, model_option()]
+AtOption = Annotated[
+    At | None,
+    option(
+        MODEL,
+        "PLACE",
+        "Where a word is changed: embeddings, or the earlier word-embeddings.",
+        show_default="embeddings",
     ),
 ]
-AtOption = Annotated[
-    At, typer.Option(help="Where moves enter: the embedding layer's output, or before positions and normalisation.")
+Maps = Annotated[
+    str, option(MODEL, "NAMES", "Maps, by commas.", "--map", autocompletion=completion.list_of(*names.MAPS))
 ]
-BudgetOption = Annotated[Budget, typer.Option(help="How long to search.")]
-Radius = Annotated[float, typer.Option(help="Norm of a move, in units of the word's own embedding norm.")]
-MaxTokens = Annotated[int | None, typer.Option(help="Crop a text that is longer than this.")]
-Device = Annotated[
-    str, typer.Option(help=f"{either(names.DEVICES)}.", autocompletion=completion.one_of(*names.DEVICES))
-]
-Out = Annotated[Path | None, typer.Option(help="Also save the result to this JSON file.")]
-Plot = Annotated[Path | None, typer.Option(help="Draw a picture to this file (.png, .pdf or .svg).")]
-Token = Annotated[
-    int | None, typer.Option(min=0, help="The token that moves; unless given, the first that is not special.")
-]
-DataLayer = Annotated[int, typer.Option(min=0, help="With --data: the hidden state to embed with.")]
-RunFolder = Annotated[
-    Path | None, typer.Option(help="Folder for tables and pictures; a run that was stopped goes on from there.")
+Depth = Annotated[int | None, option(MODEL, "N", "Layers of drf.", min=1, show_default="2")]
+Own = Annotated[
+    list[str] | None,
+    option(MODEL, "MODULE", "Allow code of yours, named as MODULE:FUNCTION.", "--own", callback=_allow),
 ]
 
-Scheduler = Annotated[str | None, typer.Option(help="With --engine dask: a scheduler that runs, tcp://HOST:PORT.")]
+# Words
+Token = Annotated[
+    int | None, option(WORDS, "INDEX", "The token that moves.", min=0, show_default="the first that is not special")
+]
+
+# Search
+Radius = Annotated[float, option(SEARCH, "R", RADIUS)]
+BudgetOption = Annotated[Budget, option(SEARCH, "EFFORT", BUDGET, autocompletion=_BUDGETS)]
+Seed = Annotated[int, seed_option()]
+RunSeed = Annotated[int | None, seed_option("the study's")]
+Device = Annotated[
+    str, option(SEARCH, "NAME", f"{either(names.DEVICES)}.", autocompletion=completion.one_of(*names.DEVICES))
+]
+Trials = Annotated[int | None, option(SEARCH, "N", "Texts and weights to average over.", min=1)]
 Scale = Annotated[
     str,
-    typer.Option(
-        help="smoke (seconds), laptop (minutes) or paper (the published grid).",
+    option(
+        SEARCH,
+        "NAME",
+        "smoke (seconds), laptop (minutes) or paper (the published grid).",
         autocompletion=completion.one_of(*names.SCALES),
     ),
 ]
-Trials = Annotated[int | None, typer.Option(min=1, help="Texts and weights to average over.")]
-Data = Annotated[
-    str | None,
-    typer.Option(
-        help=f"Labelled texts: {', '.join(names.DATA)}, a file, a folder or a hub id.", autocompletion=completion.data
+
+# Run
+Engine = Annotated[
+    str,
+    option(
+        RUN,
+        "NAME",
+        "inline, processes (one a core) or dask.",
+        autocompletion=completion.one_of(*names.ENGINES),
     ),
 ]
-RunSeed = Annotated[int | None, typer.Option("--seed", min=0, help="Root of all randomness (0 unless given).")]
-Run = Annotated[Path, typer.Argument(help="The folder of a run.", show_default=False)]
+Workers = Annotated[int | None, option(RUN, "N", "Processes, or Dask workers of this machine.", min=1)]
+Scheduler = Annotated[str | None, option(RUN, "ADDRESS", "With --engine dask: a scheduler that runs, tcp://HOST:PORT.")]
+
+# Output
+Out = Annotated[
+    list[Path] | None,
+    option(OUTPUT, "FILE", f"Save, by suffix: {either(FORMATS)}. Repeatable.", "--out", "-o"),
+]
+RunFolder = Annotated[Path | None, folder_option("nothing is kept")]
+Json = Annotated[bool, option(OUTPUT, None, "Print JSON instead of a table.", "--json")]
+Quiet = Annotated[bool, option(OUTPUT, None, "Show no progress and no estimates.", "--quiet")]
+Debug = Annotated[bool, option(OUTPUT, None, "Show the traceback of an error.", "--debug")]
+RunArgument = Annotated[Path, argument(RUN, "FOLDER", "The folder of a run.")]
 
 
 @dataclass(frozen=True)
@@ -115,16 +177,15 @@ class ModelOptions:
     max_tokens: MaxTokens = None
     seed: Seed = 0
     device: Device = "cpu"
-    plot: Plot = None
     out: Out = None
     as_json: Json = False
+    quiet: Quiet = False
     debug: Debug = False
 
-    def checked_text(self) -> str:
-        """Read the text, and check that results can be written."""
+    def checked_text(self, without: tuple[str, ...] = ()) -> str:
+        """Read the text, and check that results can be written; `without` are formats that the result lacks."""
         given = the_text(self.text, self.file)
-        check_files(self.out)
-        check_picture(self.plot)
+        check_files(self.out, without)
         return given
 
 
@@ -143,6 +204,7 @@ class GridOptions:
     engine: Engine = "processes"
     workers: Workers = None
     as_json: Json = False
+    quiet: Quiet = False
     debug: Debug = False
 
 
@@ -171,76 +233,3 @@ def with_options(shared: type[Any], first: str) -> Callable[[Callable[..., None]
         return run
 
     return decorate
-
-
-def read_text(text: str | None, file: Path | None) -> str | None:
-    """A text from the command line, a file or stdin; None where none was given."""
-    if text is not None and file is not None:
-        raise InputError("give a text or --file, not both: leave one of them out")
-    if file is not None:
-        content, name = file.read_bytes(), str(file)
-    elif text == "-":
-        content, name = sys.stdin.buffer.read(), "what came on stdin"
-    else:
-        return text
-    return decode(content, name).rstrip("\r\n")
-
-
-def the_text(text: str | None, file: Path | None) -> str:
-    """A text that must be there."""
-    given = read_text(text, file)
-    if given is None:
-        raise InputError('give a text in quotes, as "I love her smile", or --file PATH, or - for stdin')
-    if not given.strip():
-        raise InputError('the text is empty; give some words, as "I love her smile"')
-    return given
-
-
-def whole_numbers(text: str, option: str) -> list[int]:
-    """Numbers that a user gave by commas."""
-    try:
-        return [int(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise InputError(f"{option} takes whole numbers, by commas, got {text!r}") from None
-
-
-def numbers_of(text: str, option: str) -> list[float]:
-    """Read comma-separated numbers, which may have a fraction."""
-    try:
-        return [float(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise InputError(f"{option} takes numbers, by commas, got {text!r}") from None
-
-
-def names_of(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def check_output(name: str | None) -> None:
-    """Before a model is loaded: is there an output of that name?"""
-    if name is not None:
-        names.OUTPUTS.key(name, f"--output {name!r}")
-
-
-def check_files(*paths: Path | None) -> None:
-    """Before any work: can results be written where they are to be?"""
-    for path in paths:
-        if path is not None:
-            check_target(path)
-
-
-def check_picture(path: Path | None) -> None:
-    if path is not None and path.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise InputError(f"--plot takes a file that ends in .png, .pdf or .svg, got {str(path)!r}")
-    check_files(path)
-
-
-def word_list(path: Path | None) -> list[str] | None:
-    """A file of words, one a line; lines that begin with # are comments."""
-    if path is None:
-        return None
-    lines = [line.strip() for line in decode(path.read_bytes(), str(path)).splitlines()]
-    words = [line for line in lines if line and not line.startswith("#")]
-    if not words:
-        raise InputError(f"{str(path)!r} has no words; write some, one a line")
-    return words

@@ -2,15 +2,15 @@
 
 import json
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway.cli.command import command_line, number, short_name
+from wordsway.cli.saving import FORMATS, PAGE, check_files, has_page, save_result
 from wordsway.support.errors import InputError
-from wordsway.support.files import check_target, write_text
+from wordsway.support.files import write_text
 
 if TYPE_CHECKING:
     from wordsway.measures.compare_word import Substitution
@@ -20,12 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ResultOutput:
-    """The ways out that `wordsway measure` was asked for. `explained` is how many words to look into; unless given,
-    some for a page and none else."""
+    """The output that `wordsway measure` was asked for. `explained` is how many words to analyse in detail; unless
+    given, some for a page and none else."""
 
     as_json: bool
-    out: Path | None
-    html: Path | None
+    out: Sequence[Path] | None
     explained: int | None
     seed: int
     device: str
@@ -36,7 +35,7 @@ class ResultOutput:
         from wordsway.support.progress import progress_bar
         from wordsway.support.provenance import made
 
-        count = self.explained if self.explained is not None else 10 if self.html is not None else 0
+        count = self.explained if self.explained is not None else 10 if has_page(self.out) else 0
         if self.explained and not result.words:
             raise InputError("--explain looks into words: it needs a text, and tokens that move alone")
         if count and result.words:
@@ -59,16 +58,6 @@ class ResultOutput:
 
         return replace(result, worst=replace(result.worst, made=made(command_line())))
 
-    def write(self, result: Any, show: Callable[[Any], None]) -> None:
-        if self.out is not None:
-            result.save(self.out)
-        if self.as_json:
-            print(json.dumps(result.to_dict(), allow_nan=False))
-        else:
-            show(result)
-        if self.html is not None:
-            write_report(result, self.html, quiet=self.as_json)
-
 
 def open_quietly(model: str, device: str) -> "Transformer":
     """Load a model while a line says so, as that takes some seconds."""
@@ -85,24 +74,15 @@ def said(entry: "TokenSensitivity") -> None:
     print(f"token {', '.join(map(str, entry.tokens))}: at least {number(entry.lower)}{upper}", file=sys.stderr)
 
 
-def finish(result: Any, as_json: bool, out: Path | None, plot: Path | None, show: Any) -> None:
-    """Save, draw and print a result."""
-    if out is not None:
-        from wordsway.support.provenance import made
-
-        values = {**result.to_dict(), "made": made(command_line())}
-        write_text(out, json.dumps(values, indent=1, allow_nan=False) + "\n")
-    if plot is not None:
-        with warnings.catch_warnings(record=True) as lacking:
-            warnings.simplefilter("always")
-            result.plot().figure.savefig(plot, dpi=160)
-        if any("missing from font" in str(note.message) for note in lacking):
-            print("wordsway: note: the picture's font lacks some characters of the text", file=sys.stderr)
+def finish(result: Any, as_json: bool, out: Sequence[Path] | None, show: Callable[[Any], None]) -> None:
+    """Save a result to the files that were asked for, and print it."""
+    for file in out or ():
+        save_result(result, file)
     if as_json:
         return print(json.dumps(result.to_dict(), allow_nan=False))
     show(result)
-    if plot is not None:
-        print(f"wrote {plot}")
+    if out:
+        print("wrote " + ", ".join(str(file) for file in out))
 
 
 def finish_grid(result: Any, as_json: bool, written: Sequence[Path], show: Callable[[Any], None]) -> None:
@@ -114,24 +94,13 @@ def finish_grid(result: Any, as_json: bool, written: Sequence[Path], show: Calla
         print("written: " + ", ".join(str(path) for path in written))
 
 
-def check_page(path: Path | None, out: Path | None = None) -> None:
-    """Check, before any work, that this is a file for a page, can be written and is not the one for JSON."""
-    if path is None:
-        return
-    if out is not None and path.absolute() == out.absolute():
-        raise InputError("--html and --out name the same file; give each one of its own")
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"a report is a file that ends in .html, got {str(path)!r}")
-    check_target(path)
-
-
 def write_report(source: Any, out: Path, quiet: bool = False) -> None:
     """Make the page of a result or a path, and say where it is."""
     from wordsway.report.page import report_html
     from wordsway.support.memory import show_bytes
     from wordsway.support.progress import waiting
 
-    check_page(out)
+    check_files([out], [suffix for suffix in FORMATS if suffix != PAGE])
     with waiting("making the report"):
         page = report_html(source)
     write_text(out, page)

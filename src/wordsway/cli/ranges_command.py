@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
-from wordsway.cli.command import TextCommand, app, one_line_errors
+from wordsway.cli.command import app, one_line_errors
+from wordsway.cli.help_pages import TextCommand
+from wordsway.cli.option_values import the_text
 from wordsway.cli.options import (
     At,
     AtOption,
@@ -15,13 +15,14 @@ from wordsway.cli.options import (
     MaxTokens,
     Model,
     Out,
+    Quiet,
     TextArgument,
     TextFile,
-    check_files,
-    the_text,
     with_options,
+    word_option,
 )
 from wordsway.cli.output import finish, open_quietly
+from wordsway.cli.saving import PAGE, PICTURES, check_files
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class RangesOptions:
     device: Device = "cpu"
     out: Out = None
     as_json: Json = False
+    quiet: Quiet = False
     debug: Debug = False
 
 
@@ -42,19 +44,20 @@ class RangesOptions:
 @with_options(RangesOptions, "model")
 def ranges(
     common: RangesOptions,
-    word: Annotated[str | None, typer.Option(help="Only this word: itself, or its number, as #3.")] = None,
-    at: AtOption = At.embeddings,
+    word: Annotated[str | None, word_option("all words")] = None,
+    at: AtOption = None,
 ) -> None:
     """Prove a range for every logit of a classifier, which no change of one word can leave, however large.
 
     wordsway ranges "I love her smile" shows the ranges of the bundled sentiment classifier.
     """
-    with one_line_errors(common.debug):
+    with one_line_errors(common.debug, common.quiet):
         given = the_text(common.text, common.file)
-        check_files(common.out)
+        check_files(common.out, (PAGE, *PICTURES))
         from wordsway.cli.show_flips import ranges_table
         from wordsway.measures.logit_ranges import logit_ranges
 
         opened = open_quietly(common.model, common.device)
-        result = logit_ranges(opened, given, word, at=at.value, max_tokens=common.max_tokens, device=common.device)
-        finish(result, common.as_json, common.out, None, ranges_table)
+        place = (at or At.embeddings).value
+        result = logit_ranges(opened, given, word, at=place, max_tokens=common.max_tokens, device=common.device)
+        finish(result, common.as_json, common.out, ranges_table)

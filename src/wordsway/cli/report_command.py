@@ -3,19 +3,20 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from wordsway.cli.command import app, one_line_errors
-from wordsway.cli.options import Debug, Own
+from wordsway.cli.help_pages import OUTPUT, RUN, PanelCommand
+from wordsway.cli.options import Debug, Own, argument, option
 from wordsway.cli.output import write_report
 
 
-@app.command()
+@app.command(cls=PanelCommand)
 def report(
     source: Annotated[
-        Path, typer.Argument(help="A run's folder, or a result: what --out of a command wrote.", show_default=False)
+        Path, argument(RUN, "RESULT", "A run's folder, or a result: a .json that --out of a command wrote.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")] = Path("report.html"),
+    out: Annotated[
+        Path, option(OUTPUT, "FILE", "The page to write, a .html file.", "--out", "-o", show_default="report.html")
+    ] = Path("report.html"),
     own: Own = None,
     debug: Debug = False,
 ) -> None:

@@ -3,49 +3,71 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from wordsway.cli import completion
 from wordsway.cli.command import app, one_line_errors
-from wordsway.cli.options import Data, Debug, Engine, Json, RunSeed, Scale, Scheduler, Trials, Workers
+from wordsway.cli.help_pages import MODEL, RUN, TEXT, PanelCommand
+from wordsway.cli.options import (
+    Data,
+    Debug,
+    Engine,
+    Json,
+    Quiet,
+    RunSeed,
+    Scale,
+    Scheduler,
+    Trials,
+    Workers,
+    argument,
+    folder_option,
+    option,
+)
 from wordsway.cli.run_studies import built_in_with_notes, run_and_show
 
 
-@app.command()
+@app.command(cls=PanelCommand)
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="fig1 ... fig5, or panels as fig3a; all unless given.", autocompletion=completion.figures),
+        argument(
+            RUN,
+            "FIGURE",
+            "fig1 ... fig5, or panels as fig3a; all unless given.",
+            autocompletion=completion.figures,
+        ),
     ] = None,
     scale: Scale = "laptop",
     encoder: Annotated[
         str | None,
-        typer.Option(
-            help="minilm, mpnet, bert-base-uncased, synthetic, any hub id or folder.",
+        option(
+            MODEL,
+            "NAME",
+            "minilm, mpnet, bert-base-uncased, synthetic, any hub id or folder.",
             autocompletion=completion.encoders,
+            show_default="the study's",
         ),
     ] = None,
     data: Data = None,
     padding: Annotated[
         str | None,
-        typer.Option(
-            help="published (short reviews padded to 256 tokens) or none (longer reviews).",
+        option(
+            TEXT,
+            "HOW",
+            "published (short reviews padded to 256 tokens) or none (longer reviews).",
             autocompletion=completion.one_of("published", "none"),
         ),
     ] = None,
     chat_model: Annotated[
         str | None,
-        typer.Option(help="For fig1-right: a hub id, a folder or a GGUF file.", autocompletion=completion.models),
+        option(MODEL, "NAME", "For fig1-right: a hub id, a folder or a GGUF file.", autocompletion=completion.models),
     ] = None,
     trials: Trials = None,
     seed: RunSeed = None,
     engine: Engine = "processes",
     workers: Workers = None,
     scheduler: Scheduler = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the run, which may be one that was stopped; runs/SCALE unless given.")
-    ] = None,
+    out: Annotated[Path | None, folder_option("runs/SCALE")] = None,
     as_json: Json = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Reproduce the paper: figures, tables, and its claims with the numbers measured.
@@ -53,7 +75,9 @@ def reproduce(
     What a run's folder has already is not measured again: other figures, panels or more trials may go to the same one.
     Its figures and tables are those of the settings that a panel was last asked for with.
     """
-    with one_line_errors(debug):
+    with one_line_errors(debug, quiet):
         options: dict[str, Any] = {"encoder": encoder, "data": data, "padding": padding, "chat_model": chat_model}
         asked = built_in_with_notes(names or [], scale, **options, trials=trials, seed=seed)
-        run_and_show(asked, out or Path("runs") / scale, engine, workers, scheduler, as_json=as_json, join=True)
+        run_and_show(
+            asked, out or Path("runs") / scale, engine, workers, scheduler, as_json=as_json, quiet=quiet, join=True
+        )

@@ -3,35 +3,53 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from wordsway.cli import completion
 from wordsway.cli.command import app, one_line_errors
-from wordsway.cli.options import Data, Debug, Engine, Json, Own, RunSeed, Scheduler, Trials, Workers
+from wordsway.cli.help_pages import MODEL, RUN, SEARCH, PanelCommand
+from wordsway.cli.options import (
+    Data,
+    Debug,
+    Engine,
+    Json,
+    Own,
+    Quiet,
+    RunSeed,
+    Scheduler,
+    Trials,
+    Workers,
+    argument,
+    folder_option,
+    option,
+)
 from wordsway.cli.run_studies import built_in_with_notes, run_and_show
 from wordsway.support import names
 from wordsway.support.errors import InputError
 
 
-@app.command()
+@app.command(cls=PanelCommand)
 def run(
     study: Annotated[
         str,
-        typer.Argument(
-            help="A study of your own, in TOML, or one that comes along.",
-            show_default=False,
-            autocompletion=completion.studies,
-        ),
+        argument(RUN, "STUDY", "A file of your own, in TOML, or a built-in study.", autocompletion=completion.studies),
     ],
     scale: Annotated[
         str | None,
-        typer.Option(
-            help="smoke, laptop or paper: a file as it is. Unless given, laptop for a known study.",
+        option(
+            SEARCH,
+            "NAME",
+            "smoke (seconds), laptop (minutes) or paper (the published grid).",
             autocompletion=completion.one_of(*names.SCALES),
+            show_default="laptop; of a file: paper, as it is",
         ),
     ] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="Another encoder or model than the study's.", autocompletion=completion.models)
+        str | None,
+        option(
+            MODEL,
+            "NAME",
+            "Another encoder or model than the study's.",
+            autocompletion=completion.models,
+        ),
     ] = None,
     own: Own = None,
     data: Data = None,
@@ -40,12 +58,13 @@ def run(
     engine: Engine = "processes",
     workers: Workers = None,
     scheduler: Scheduler = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME unless given.")] = None,
+    out: Annotated[Path | None, folder_option("runs/NAME")] = None,
     as_json: Json = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Run a study, built-in or your own: a grid of maps, lengths, encoders and more."""
-    with one_line_errors(debug):
+    with one_line_errors(debug, quiet):
         from wordsway.studies.adapt import adapted, narrowed
         from wordsway.studies.toml_files import load_study
 
@@ -58,4 +77,6 @@ def run(
             _, too_wide = narrowed(found)
             if too_wide:
                 raise InputError(too_wide[0].replace(" becomes ", " is too wide; it could be "))
-        run_and_show([found], out or Path("runs") / found.name, engine, workers, scheduler, as_json=as_json)
+        run_and_show(
+            [found], out or Path("runs") / found.name, engine, workers, scheduler, as_json=as_json, quiet=quiet
+        )

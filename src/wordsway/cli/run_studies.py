@@ -24,6 +24,7 @@ def run_and_show(
     scheduler: str | None,
     retry: bool = False,
     as_json: bool = False,
+    quiet: bool = False,
     join: bool = False,
 ) -> None:
     """Run studies (None: those that a folder has), then write and show what came out. With `join`, panels that a folder
@@ -49,7 +50,7 @@ def run_and_show(
             store.remember("command", shlex.join(command_line()))
         known = list(asked) if asked is not None else before
         plan = list({study.name: study for study in [*before, *known]}.values())
-        with watching(known, as_json) as watcher:
+        with watching(known, quiet) as watcher:
             try:
                 work(store, known, chosen, retry, watcher)
             except KeyboardInterrupt:

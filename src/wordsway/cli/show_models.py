@@ -74,7 +74,7 @@ def _map(console: Console, maps: "AttentionMaps", after: bool) -> None:
     console.print()
     console.print(escape(printable(title)), soft_wrap=True)
     if len(names) > 12:
-        return console.print(f"{len(names)} tokens: too many to print, see --plot, --json or --out")
+        return console.print(f"{len(names)} tokens: too many to print, see --json, or -o maps.png")
     table = Table(box=None, padding=(0, 1))
     table.add_column("")
     for name in names:

@@ -3,11 +3,12 @@
 import json
 
 from wordsway.cli.command import app, one_line_errors, printable
-from wordsway.cli.options import Debug, Json, Own, Run
+from wordsway.cli.help_pages import PanelCommand
+from wordsway.cli.options import Debug, Json, Own, RunArgument
 
 
-@app.command()
-def status(folder: Run, own: Own = None, as_json: Json = False, debug: Debug = False) -> None:
+@app.command(cls=PanelCommand)
+def status(folder: RunArgument, own: Own = None, as_json: Json = False, debug: Debug = False) -> None:
     """Show the progress of a run and its failures, also while it is running."""
     with one_line_errors(debug):
         from wordsway.cli.show_runs import duration

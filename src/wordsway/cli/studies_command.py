@@ -3,11 +3,12 @@
 import json
 
 from wordsway.cli.command import app, one_line_errors
+from wordsway.cli.help_pages import PanelCommand
 from wordsway.cli.options import Debug, Json
 from wordsway.support import names
 
 
-@app.command()
+@app.command(cls=PanelCommand)
 def studies(as_json: Json = False, debug: Debug = False) -> None:
     """List the built-in studies, with their panels and sizes."""
     with one_line_errors(debug):

@@ -15,7 +15,7 @@ from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
 
 FORMAT = "wordsway.sensitivity/2"
-_SAVED = "name a file that wordsway measure --out or Sensitivity.save wrote"
+_SAVED = "name a file that wordsway measure -o result.json or Sensitivity.save wrote"
 
 
 @dataclass(frozen=True)

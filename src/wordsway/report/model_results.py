@@ -22,7 +22,7 @@ def of_values(values: Any, name: str) -> Report:
     """The report of a result by its JSON values; `name` is how an error calls it."""
     found = values.get("format") if isinstance(values, dict) else None
     if found not in _KINDS:
-        known = "measure, flip, layers, attention, substitute (--out) and runs' folders"
+        known = "measure, flip, layers, attention, substitute (-o result.json) and runs' folders"
         raise InputError(f"{name} has the format {found!r}, which is no result that a report is made of: {known}")
     try:
         return _KINDS[found](values)

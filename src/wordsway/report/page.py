@@ -59,11 +59,15 @@ def _of_path(path: str | os.PathLike[str]) -> Report:
             raise InputError(f"there is no run in the folder {name!r}; give one that wordsway run or reproduce wrote")
         return of_run(Run.read(place))
     if not place.exists():
-        raise InputError(f"there is no file or folder {name!r}; give a result (--out of a command) or a run's folder")
+        raise InputError(
+            f"there is no file or folder {name!r}; give a result (-o result.json of a command) or a run's folder"
+        )
     try:
         values = json.loads(place.read_text(encoding="utf-8"), parse_constant=_refused)
     except (ValueError, RecursionError):
-        raise InputError(f"{name!r} is no result: it is not JSON; results are what --out of a command writes") from None
+        raise InputError(
+            f"{name!r} is no result: it is not JSON; results are what -o result.json of a command writes"
+        ) from None
     if isinstance(values, dict) and values.get("format") == FORMAT:
         return of_measurement(load_result(place))
     from wordsway.report.model_results import of_values

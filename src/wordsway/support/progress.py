@@ -4,14 +4,32 @@ import io
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
+from contextvars import ContextVar
 
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 _FEWEST = 50  # things to do below which a library call shows no bar of its own
+
+
+@contextmanager
+def quietly(quiet: bool = True) -> Iterator[None]:
+    """Show no progress within this block, if `quiet`."""
+    before = _quiet.set(_quiet.get() or quiet)
+    try:
+        yield
+    finally:
+        _quiet.reset(before)
+
+
+def say(line: str) -> None:
+    """Print a line about what is done on stderr, unless that is to be quiet."""
+    if not _quiet.get():
+        print(f"wordsway: {line}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def progress_bar(shown: bool = True) -> Iterator[Callable[[int, int, str], None]]:
     """update(done, total, what)."""
-    if not shown or not sys.stderr.isatty():
+    if not shown or _quiet.get() or not sys.stderr.isatty():
         yield lambda done, total, what: None
         return
     from rich.console import Console
@@ -39,7 +57,7 @@ def progress_bar(shown: bool = True) -> Iterator[Callable[[int, int, str], None]
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
     """A sign of life on stderr, where that is a terminal, for work whose length is not known."""
-    if not sys.stderr.isatty():
+    if _quiet.get() or not sys.stderr.isatty():
         yield
         return
     from rich.console import Console

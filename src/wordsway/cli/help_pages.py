@@ -1,0 +1,97 @@
+"""The help of commands: options in panels, commands in groups, and descriptions wide enough to be read.
+
+Typer's own help gives every option's name, type and description a column, so that of 80 characters 20 are left to read.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+PANELS = RUN, TEXT, MODEL, WORDS, SEARCH, OUTPUT = "Run", "Text", "Model or map", "Words", "Search", "Output"
+GROUPS = {
+    "Try": ("measure", "flip", "substitute", "app"),
+    "Inspect": ("layers", "attention", "ranges", "report", "compare"),
+    "Reproduce": ("reproduce", "curve", "generalize", "run", "studies"),
+    "Manage": ("resume", "status", "export", "doctor"),
+}
+_UsageError: Any = typer.BadParameter.__mro__[1]  # has no public name in every version
+_NAMES = 20  # characters for names; a longer one has a line of its own. At 80 columns this leaves 54 for descriptions
+
+
+class PanelCommand(TyperCommand):
+    """A command that shows its options in panels."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        parameters = self.get_params(ctx)
+        arguments = [_name(parameter) for parameter in parameters if parameter.param_type_name == "argument"]
+        formatter.write_usage(ctx.command_path, " ".join([*arguments, "[OPTIONS]"]))
+        self.format_help_text(ctx, formatter)
+        for panel, rows in _panels(parameters):
+            _write(formatter, panel, rows)
+
+
+class TextCommand(PanelCommand):
+    """A command whose argument is a text: one without quotes comes as several arguments."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except _UsageError as error:
+            if "unexpected extra argument" in str(error):
+                error.message += f'. Put the text in quotes: wordsway {ctx.info_name} "I love her smile"'
+            raise
+
+
+class CommandGroups(TyperGroup):
+    """All commands, shown in groups."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        for group, names in GROUPS.items():
+            _write(formatter, group, [(name, _first_sentence(self.commands[name].help)) for name in names])
+        _write(formatter, "Options", [_row(parameter) for parameter in self.get_params(ctx)])
+
+
+def _panels(parameters: Sequence[Any]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Sort parameters into panels; those without one, such as --help, belong to the last."""
+    sorted_rows: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}
+    for parameter in parameters:
+        sorted_rows[getattr(parameter, "rich_help_panel", None) or OUTPUT].append(_row(parameter))
+    return ((panel, rows) for panel, rows in sorted_rows.items() if rows)
+
+
+def _row(parameter: Any) -> tuple[str, str]:
+    """Describe a parameter: its names with what it takes, its help with its default."""
+    default = _default(parameter)
+    return _name(parameter), (parameter.help or "") + ("" if default is None else f" [{default}]")
+
+
+def _name(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        name = f"{parameter.metavar}..." if parameter.nargs != 1 else str(parameter.metavar)
+        return name if parameter.required else f"[{name}]"
+    names = ", ".join(sorted(parameter.opts, key=len))
+    both = "/".join([names, *parameter.secondary_opts])
+    return both if parameter.is_flag else f"{both} {parameter.metavar}"
+
+
+def _default(parameter: Any) -> str | None:
+    """The default as it is shown: in the words of the option, or its value."""
+    shown, value = parameter.show_default, parameter.default
+    if isinstance(shown, str):
+        return shown
+    if not shown or value is None or isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    return str(getattr(value, "value", value))
+
+
+def _first_sentence(text: str | None) -> str:
+    return (text or "").split("\n\n")[0].replace("\n", " ").strip()
+
+
+def _write(formatter: Any, heading: str, rows: Sequence[tuple[str, str]]) -> None:
+    with formatter.section(heading):
+        formatter.write_dl([(name.ljust(_NAMES), text) for name, text in rows], col_max=_NAMES)
