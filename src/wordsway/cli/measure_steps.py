@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +26,15 @@ def check_early(word: str | None, token: str | None, against: str | None, moves:
         raise InputError("--against names the word itself: leave out --word, --token, --joint and --special")
 
 
-def check_results(files: Sequence[Path] | None, radii: int, against: str | None) -> None:
-    """Check that the result, which has no table and no picture unless there are several radii, can be written."""
-    check_files(files, () if radii > 1 and against is None else (*TABLES, *PICTURES))
+def check_results(files: Sequence[Path] | None, kind: str) -> None:
+    """Check that the result can be written; one of a single map has no table and no picture."""
+    check_files(files, (*TABLES, *PICTURES) if kind == "single" else ())
 
 
-def check_against(explained: int | None, watch: bool, tokens_at_once: int | None) -> None:
-    """Refuse options that do not go with a second text."""
+def check_against(against: str | None, explained: int | None, watch: bool, tokens_at_once: int | None) -> None:
+    """Refuse options that do not go with a second text, where there is one."""
+    if against is None:
+        return
     if explained:
         raise InputError("--explain is about the words of one text; it does not go with --against")
     if watch:
@@ -140,7 +143,7 @@ def answer(question: "Question", against: str | None, watch: bool, end: ResultOu
         )
     named = isinstance(question.encoder, str)
     result = end.complete(opened.phi, opened.X, result, None if named else question.encoder)
-    finish(result, end.as_json, end.out, show.sensitivity)
+    finish(result, end.as_json, end.out, partial(show.sensitivity, stretch=end.stretch))
 
 
 def answer_profile(question: "Question", radii: list[float], end: ResultOutput) -> None:

@@ -21,7 +21,7 @@ def prediction_tables(result: "FlipRadii", stretch: bool = False) -> None:
     """The prediction, the text with its words coloured by the nearest real word that flips it, and a row a word."""
     console = Console(highlight=False)
     what = "prediction" if result.kind == "class" else result.kind
-    sure = "" if result.probability is None else f", probability {three(result.probability)}"
+    sure = "" if result.probability is None else f", probability {_left(result.probability)}"
     name = short_name(str(result.map.get("model", result.map["map"])))
     console.print(escape(f"{name}, {what}: {printable(repr(result.prediction))}{sure}"), soft_wrap=True)
     words = result.by_real
@@ -39,7 +39,7 @@ def prediction_tables(result: "FlipRadii", stretch: bool = False) -> None:
 
 
 def _words(console: Console, result: "FlipRadii") -> Table:
-    table = Table(box=None, padding=(0, 1))
+    table = Table(box=None, padding=(0, 1), collapse_padding=True)
     titles = ("rank", "word", "", "flipped by", "at", "flips at", "", "P falls to", "best word", "P")
     for title in titles:
         side = "right" if title in ("at", "flips at", "P falls to", "P") else "left"
@@ -121,10 +121,12 @@ def encoder_tables(result: "RadiusProfile", stretch: bool = False) -> None:
 
 
 def _left(probability: float | None) -> str:
-    """Write a probability; the last digits of one that is nearly 0 say nothing."""
+    """Write a probability; the last digits of one that is nearly 0 or 1 say nothing."""
     if probability is None:
         return "-"
-    return "<0.001" if probability < 1e-3 else f"{probability:.3f}"
+    if probability >= 0.9995:
+        return ">0.999"
+    return "<0.001" if probability < 5e-4 else f"{probability:.3f}"
 
 
 def _name(text: str) -> Text:

@@ -81,20 +81,21 @@ def draws_of(
     questions = [replace(asked, map=name) for name in names]  # a wrong name is told before any work
     seeds = draw_seeds(asked.seed, weights)
     table: dict[str, list[Sensitivity]] = {name: [] for name in names}
-    first, count, start = None, weights, time.perf_counter()
+    first, count, once = None, weights, 0.0
     for k, drawn in enumerate(seeds):
         if k >= count:
             break
         for name, question in zip(names, questions, strict=True):
+            start = time.perf_counter()
             opened = replace(question, seed=drawn).open()
             result = opened.measure(cancel=cancel)
             table[name].append(result)
+            once += time.perf_counter() - start
             if first is None:
                 first = result if keep is None else keep(opened, result)
             if progress:
-                progress(k * len(names) + len(table), count * len(names))
+                progress(sum(map(len, table.values())), count * len(names))
         if k == 0 and seconds is not None:
-            once = time.perf_counter() - start
             count = max(1, min(weights, int(seconds / max(once, 1e-9))))
     assert first is not None
     return DrawComparison(

@@ -77,15 +77,14 @@ def flip_radius(
     chosen = chosen_words(encoded, len(X), word)
     words = words_of_text(encoded, len(X))
     tokens = [token for k in chosen for token in words[k][2]]
-    most = real_words if real_words is not None else REAL_WORDS[budget if isinstance(budget, str) else "default"]
-    check_size(most, "real_words", least=0)
-    steps = 100 + len(chosen)
+    usual = REAL_WORDS[budget if isinstance(budget, str) else "default"]
+    most = check_size(usual if real_words is None else real_words, "real_words", least=0)
 
     def told(done: int) -> None:
         if cancel:
             cancel()
         if progress:
-            progress(done, steps)
+            progress(done, 100 + len(chosen))
 
     with phi.cancellable(cancel):
         found = find_flips(margins, tokens, limit, budget, seed, lambda share: told(int(100 * share)))

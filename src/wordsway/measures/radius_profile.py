@@ -51,12 +51,12 @@ def radius_profile(
 ) -> RadiusProfile:
     """Measure the largest change that each word can cause, for one radius after another.
 
-    `model_or_map` is a model (name, folder, hub id, live with its `tokenizer`), of which `output` is observed (last
-    unless given), or a feature map or function of a text that is encoded already. `radii` are in units of each word's
-    own norm; they are searched from small to large, each beginning with what the one before found, so that the change
-    never falls. `word` is one word, or its number from 1. With `flips`, the radius at which the prediction changes is
-    searched as well (`flip_radius`); unless given, it is for classifiers. A word of several tokens has, at each radius,
-    the change of its best token. `progress` is called with (steps done, steps in all).
+    `model_or_map` is a model (name, folder, hub id, live with its `tokenizer`), of which `output` is observed (logits
+    where it has them, else last), or a feature map or function of a text that is encoded already. `radii` are in units
+    of each word's own norm; they are searched from small to large, each beginning with what the one before found, so
+    that the change never falls. `word` is one word, or its number from 1. With `flips`, the radius at which the
+    prediction changes is searched as well (`flip_radius`); unless given, it is for classifiers. A word of several
+    tokens has, at each radius, the change of its best token. `progress` is called with (steps done, steps in all).
     """
     began = time.perf_counter()
     shares = check_radii(radii)
@@ -67,7 +67,7 @@ def radius_profile(
             raise InputError("output belongs to a model that is given by its name", argument="output")
         phi = as_map(model_or_map)
     else:
-        phi = PretrainedMap(model_or_map, output or "last", tokenizer=tokenizer, at=at, device=device)
+        phi = PretrainedMap(model_or_map, output, tokenizer=tokenizer, at=at, device=device)
     if isinstance(text, str):
         if not isinstance(phi, PretrainedMap):
             raise InputError("a map takes rows: encode the text first, ws.encode(text)", argument="text")

@@ -20,7 +20,7 @@ def of_draws(values: Mapping[str, Any]) -> Report:
     ]
     details = {each.word: detail_of(result.first, each) for each in result.first.explained or ()}
     caption = [
-        "Bars: the mean over draws of the largest relative change that a search found; whiskers: its standard deviation.",
+        "Bars: the mean over draws of the largest relative change that a search found; whiskers: its sd.",
         "Pale: up to the mean of the proven bounds, which no change can exceed.",
     ]
     shown = picture(result.plot().figure, "Maps side by side", caption)
