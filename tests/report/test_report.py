@@ -263,6 +263,8 @@ def test_measure_writes_a_page_and_keeps_what_was_explained(tmp_path: Path) -> N
         "2",
         "--budget",
         "quick",
+        "--weights",
+        "1",
     ]
     ran = CliRunner().invoke(app, words)
     assert ran.exit_code == 0 and f"wrote {page}" in ran.output
@@ -270,6 +272,11 @@ def test_measure_writes_a_page_and_keeps_what_was_explained(tmp_path: Path) -> N
     assert len(result.explained or ()) == 2 and (result.made or {})["command"].startswith("wordsway")
     assert page.read_text(encoding="utf-8").count("<template data-explains") == 2
     assert report_html(kept) == report_html(result)
+    ran = CliRunner().invoke(app, [*words[:-1], "2", "--word", "love"])
+    assert ran.exit_code == 0
+    drawn = ws.DrawComparison.load(kept)
+    assert len(drawn.first.explained or ()) == 1 and (drawn.made or {})["command"].startswith("wordsway")
+    assert page.read_text(encoding="utf-8").count("<template data-explains") == 1
     ran = CliRunner().invoke(app, ["measure", "--n", "5", "--d", "8", "--explain", "2"])
     assert ran.exit_code == 2 and "needs a text" in ran.output
 

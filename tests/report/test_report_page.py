@@ -98,7 +98,7 @@ def test_pointing_at_a_word_and_choosing_it(page: Pages, address: str, result: w
     assert explained.attention_after is not None and f"{max(explained.attention_after):.3f}" in shown
     last = max(result.words or (), key=lambda each: each.rank)
     tab.locator(f'.word[data-word="{last.word}"]').click()
-    assert "was not looked into" in tab.locator(".detail").inner_text()
+    assert "Details of this word were not computed" in tab.locator(".detail").inner_text()
     assert tab.locator('.word[aria-pressed="true"]').count() == 1
 
 

@@ -190,8 +190,8 @@ def measure(
             refuse_text_options({**texts, "--max-tokens": max_tokens is not None}, encoder)
         recipe = {"depth": depth, "activation": activation, "temperature": temperature}
         if model is not None:
-            taken = {"--map": map, "--tokens-at-once": tokens_at_once, "--encoder": encoder, "--n": n, "--d": d}
-            refuse_with_model({**taken, "--depth": depth, "--against": against}, raw, layer, activation, temperature)
+            taken = {"--map": map, "--encoder": encoder, "--n": n, "--d": d, "--depth": depth, "--against": against}
+            refuse_with_model(taken, tokens_at_once, raw, layer, activation, temperature)
             check_of(of)
             subject: dict[str, Any] = {"model": model, "output": of, "at": (at or At.embeddings).value}
             rows: Any = given
@@ -199,9 +199,9 @@ def measure(
             raise InputError("--of and --at belong to --model")
         else:
             source = find_encoder(encoder, correlation, d, seed, given)
-            subject = {"map": map or "raf", "recipe": recipe, "encoder": source}
             rows = draw_tokens(n, d, seed, source.correlation) if given is None else given
-            subject |= {"layer": layer, "raw": raw, "n": n, "d": d} if given is not None else {}
+            crops = {} if given is None else {"layer": layer, "raw": raw, "n": n, "d": d}
+            subject = {"map": map or "raf", "recipe": recipe, "encoder": source, **crops}
         from wordsway.measures.question import Question
 
         with option_names():
@@ -223,10 +223,9 @@ def measure(
                 seed=seed,
                 device=device,
             )
-        answers = {
-            "profile": lambda: answer_profile(question, radii, end),
-            "draws": lambda: answer_draws(question, maps_asked(map, recipe), weights, end),
-            "model": lambda: answer_model(question, end),
-            "single": lambda: answer(question, against, watch, end),
-        }
-        answers[kind]()
+        if kind == "profile":
+            answer_profile(question, radii, end)
+        elif kind == "draws":
+            answer_draws(question, maps_asked(map, recipe), weights, end)
+        else:
+            answer_model(question, end) if kind == "model" else answer(question, against, watch, end)

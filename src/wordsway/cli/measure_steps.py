@@ -43,8 +43,11 @@ def check_against(against: str | None, explained: int | None, watch: bool, token
         raise InputError("--against names the one word that changes; --tokens-at-once does not go with it")
 
 
-def refuse_with_model(given: dict[str, Any], raw: bool, layer: int, activation: str, temperature: float) -> None:
+def refuse_with_model(
+    given: dict[str, Any], tokens_at_once: int | None, raw: bool, layer: int, activation: str, temperature: float
+) -> None:
     """Refuse options of a map where a model is measured: they must not be ignored."""
+    given = {**given, "--tokens-at-once": tokens_at_once}
     used = [option for option, value in given.items() if value is not None]
     used += ["--raw"] * raw + ["--layer"] * (layer != 0) + ["--activation"] * (activation != "relu")
     used += ["--temperature"] * (temperature != 1.0)

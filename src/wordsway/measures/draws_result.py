@@ -208,7 +208,7 @@ class DrawComparison:
 
     @property
     def headline(self) -> str:
-        """What was found, in one sentence."""
+        """The finding in one sentence."""
         if len(self.maps) == 1:
             return f"One word can change {self.maps[0].name} by {self.maps[0].mean:.3g} times its output, on average"
         first, second = self.maps[:2]

@@ -71,7 +71,7 @@ def lead_of(result: Sensitivity) -> list[str]:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the coloured text needs to know of a word."""
+    """A word as the coloured text shows it."""
 
     word: int
     span: tuple[int, int]

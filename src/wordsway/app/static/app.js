@@ -41,7 +41,7 @@ function question() {
   const [kind, ...rest] = at("subject").value.split(" ");
   const name = rest.join(" ");
   const asked = { text: at("text").value, radius: whole("radius"), n: whole("n"), budget: at("budget").value, seed: whole("seed") };
-  if (kind === "model") return { ...asked, model: name, output: at("output").value };
+  if (kind === "model") return { ...asked, model: name, output: at("output").value || null };
   const options = at("options").value.trim();
   return {
     ...asked,
