@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import wordsway as ws
-from wordsway.measures.compare_draws import draw_seeds
+from wordsway.measures.compare_draws import draw_seeds, draws_of
+from wordsway.measures.question import Question
 from wordsway.measures.separation import separation
 
 TEXT = "I love her smile"
@@ -126,5 +127,6 @@ def test_errors(arguments: dict, problem: str) -> None:
 
 
 def test_rows_have_no_words() -> None:
+    asked = Question(ws.synthetic_tokens(4, 8, 0), map="raf")
     with pytest.raises(ws.InputError, match="give a text"):
-        ws.compare_draws(ws.synthetic_tokens(4, 8, 0))  # pyright: ignore[reportArgumentType]
+        draws_of(asked, ("raf",), 2)

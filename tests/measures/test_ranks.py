@@ -89,7 +89,7 @@ def test_every_map_says_how_steady_its_search_is() -> None:
 
 @pytest.fixture(scope="module")
 def tied() -> ws.Sensitivity:
-    """smile 3.29 and love 3.26 tie, then I 3.12 and her 3.08, which love and smile are separated from."""
+    """smile 3.29 ties with love 3.26, that with I 3.12, and that with her 3.08."""
     phi = ws.RandomAttention().sample(384, seed=0)
     phi.search_spread = 0.05
     return ws.word_sensitivity(phi, ws.encode(TEXT))
@@ -98,8 +98,8 @@ def tied() -> ws.Sensitivity:
 def test_a_result_has_ties_and_keeps_them(tied: ws.Sensitivity, tmp_path: Path) -> None:
     assert tied.words is not None and tied.spread == 0.05
     assert [(word.text, word.rank, word.tied) for word in tied.words] == [
-        ("I", 3, 2),
-        ("love", 1, 2),
+        ("I", 2, 3),
+        ("love", 1, 3),
         ("her", 3, 2),
         ("smile", 1, 2),
     ]
@@ -109,7 +109,7 @@ def test_a_result_has_ties_and_keeps_them(tied: ws.Sensitivity, tmp_path: Path) 
     assert "one of 2 words that tie" in repr(tied)
     tied.save(tmp_path / "r.json")
     saved = json.loads((tmp_path / "r.json").read_text())
-    assert saved["spread"] == 0.05 and [word["tied"] for word in saved["words"]] == [2, 2, 2, 2]
+    assert saved["spread"] == 0.05 and [word["tied"] for word in saved["words"]] == [3, 3, 2, 2]
     again = ws.load_result(tmp_path / "r.json")
     assert again.words == tied.words and again.spread == tied.spread
 
@@ -139,7 +139,7 @@ def rows(output: str) -> list[list[str]]:
 def test_the_command_names_no_winner_of_a_tie(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Attention, "search_spread", 0.05)
     output = shown(TEXT)
-    assert [row[:2] for row in rows(output)] == [["1-2", "smile"], ["1-2", "love"], ["3-4", "I"], ["3-4", "her"]]
+    assert [row[:2] for row in rows(output)] == [["1-2", "smile"], ["1-3", "love"], ["2-4", "I"], ["3-4", "her"]]
     assert "one of 2 words that tie, found by search" in output and "matters most" not in output
     assert output.splitlines()[-1] == (
         "Largest possible effect found: 2 words tie (smile, love): their numbers differ by less than the search's own "
@@ -159,11 +159,13 @@ def test_without_a_spread_bounds_decide() -> None:
 
 def test_the_report_and_the_page_of_the_app(tied: ws.Sensitivity) -> None:
     words = text_fragment(tied)  # what the app shows, and the report
-    assert words.count('data-rank="1-2"') == words.count('data-rank="3-4"') == 2
+    assert all(words.count(f'data-rank="{rank}"') == 1 for rank in ("1-2", "1-3", "2-4", "3-4"))
+    assert words.count('data-level="8"') == 4  # love ties with smile, I with love and her with I: one shade
+    assert words.count('data-stretched="8"') == words.count('data-stretched="0"') == 1
     assert words.count('tabindex="0"') == 1 and "rank 1-2 of 4" in words
     page = report_html(tied)
     data = json.loads(re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)[0])
-    assert [row[:2] for row in data["rows"]] == [["1-2", "smile"], ["1-2", "love"], ["3-4", "I"], ["3-4", "her"]]
+    assert [row[:2] for row in data["rows"]] == [["1-2", "smile"], ["1-3", "love"], ["2-4", "I"], ["3-4", "her"]]
     lead = lead_of(tied)
     assert lead[0].startswith("Changing one word can alter the output by 3.29 times")
     assert lead[1].startswith("Largest possible effect found: 2 words tie (\u201csmile\u201d, \u201clove\u201d): ")
