@@ -112,7 +112,7 @@ class TestLead:
         phi, tokens = ws.RandomAttention().sample(384, seed=0), ws.encode("The unbelievably good waiter was rude.")
         one = ws.word_sensitivity(phi, tokens, 1, budget="quick")
         assert one.upper is not None
-        assert f"No move of it within the radius can do more than {one.upper:.4g}." in lead_of(one)
+        assert f"No allowed change to it can exceed {one.upper:.3g} (proven)." in lead_of(one)
         every = ws.word_sensitivity(phi, tokens, budget="quick")
         whose = f"any of the {len(every.per_token)} tokens or words that were measured"
         assert any(whose in said for said in lead_of(every))

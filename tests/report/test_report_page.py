@@ -88,7 +88,7 @@ def test_pointing_at_a_word_and_choosing_it(page: Pages, address: str, result: w
     word = tab.locator(f'.word[data-word="{top.word}"]')
     word.hover()
     card = tab.locator(".card").inner_text()
-    assert f"{top.lower:#.4g}" in card and f"{top.upper:#.4g}" in card and "rank 1" in card
+    assert f"{top.lower:#.3g}" in card and f"{top.upper:#.3g}" in card and "rank 1" in card
     tab.mouse.move(5, 5)
     assert tab.locator(".card").count() == 0
     word.click()

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from wordsway.measures.question import OpenQuestion, Question
     from wordsway.measures.results import Sensitivity
 
-SECONDS = 20.0  # for all draws, unless a number of them is given, and for all real words of a text
+SECONDS = 20.0  # for all draws, unless a number of them is given
+REAL_SECONDS = 60.0  # for the real words of a text: a classifier of MiniLM's size tries 400 in each of 20 places
 SMALL = 0.1  # of a word's length: there words of a model still differ
 _PLAIN = {"depth": None, "activation": "relu", "temperature": 1.0}  # options of a map that nobody gave
 
@@ -91,7 +92,7 @@ def answer_model(question: "Question", end: ResultOutput) -> None:
         common["progress"] = lambda done, total: update(done, total, "step")
         result: Any
         if predicts:
-            common |= {"radius": question.radius, "budget": question.budget, "effects": True, "seconds": SECONDS}
+            common |= {"radius": question.radius, "budget": question.budget, "effects": True, "seconds": REAL_SECONDS}
             result = flip_radius(phi, opened.X, question.word, **common)
         else:
             radii = sorted({min(SMALL, question.radius), question.radius})

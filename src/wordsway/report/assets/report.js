@@ -8,6 +8,11 @@
     const size = Math.abs(value);
     return size >= 1e-4 && size < 1e4 ? value.toPrecision(4) : String(Number(value.toPrecision(4)));
   };
+  /* Three, for what a search found: it varies by per cents. */
+  const found = (value) => {
+    const size = Math.abs(value);
+    return size >= 1e-3 && size < 1e3 ? value.toPrecision(3) : String(Number(value.toPrecision(3)));
+  };
   const make = (name, text, kind) => {
     const made = document.createElement(name);
     if (text !== undefined) made.textContent = text;
@@ -25,8 +30,8 @@
     card = make("div", undefined, "card");
     card.setAttribute("aria-hidden", "true"); // the word's own label says the same
     card.append(make("b", word.textContent), make("div", `rank ${word.dataset.rank}`));
-    card.append(make("div", `at least ${number(+word.dataset.lower)}`));
-    card.append(make("div", word.dataset.upper ? `at most ${number(+word.dataset.upper)}` : "no upper bound is known"));
+    card.append(make("div", `at least ${found(+word.dataset.lower)}`));
+    card.append(make("div", word.dataset.upper ? `at most ${found(+word.dataset.upper)}` : "no upper bound is known"));
     document.body.append(card);
     const box = word.getBoundingClientRect(), size = card.getBoundingClientRect();
     const left = Math.max(4, Math.min(box.left, document.documentElement.clientWidth - size.width - 4));
@@ -70,8 +75,8 @@
     add("line", { class: "axis", x1: 4, x2: 404, y1: 26, y2: 26 });
     if (upper !== null) add("rect", { class: "open", x: at(lower), y: 17, width: Math.max(0, at(upper) - at(lower)), height: 9 });
     add("rect", { class: "sure", x: 4, y: 17, width: at(lower) - 4, height: 9 });
-    add("text", { x: at(lower), y: 12, "text-anchor": "middle" }, `at least ${number(lower)}`);
-    if (upper !== null) add("text", { x: at(upper), y: 42, "text-anchor": "middle" }, `at most ${number(upper)}`);
+    add("text", { x: at(lower), y: 12, "text-anchor": "middle" }, `at least ${found(lower)}`);
+    if (upper !== null) add("text", { x: at(upper), y: 42, "text-anchor": "middle" }, `at most ${found(upper)}`);
     return draw;
   };
   const fill = (section, word) => {
