@@ -1,6 +1,6 @@
 """The largest change of a prediction's probability that a move of one word can cause, as far as a search finds it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from jaxtyping import Float
@@ -9,6 +9,7 @@ from torch import Tensor
 from wordsway.measures.margins import Margins
 from wordsway.search.ascent import glide
 from wordsway.search.regions import FROM_THE_EDGE, Ball
+from wordsway.support.cancelling import Cancel
 from wordsway.support.names import BUDGETS
 
 _STEPS = 16  # of each of the two climbs: probabilities of a classifier are then near 0 or 1 at radius 1
@@ -24,7 +25,7 @@ def lowest_probabilities(
     flips: Mapping[int, Tensor | None],
     limit: float,
     budget: int | str | None = None,
-    cancel: Callable[[], None] | None = None,
+    cancel: Cancel | None = None,
 ) -> dict[int, float | None]:
     """Search, for each token, the move within `limit` of its norm that leaves least of the prediction's probability.
 
@@ -46,7 +47,7 @@ def lowest_probabilities(
 class _Climber:
     """The best moves so far, by token."""
 
-    def __init__(self, margins: Margins, limit: float, steps: int, cancel: Callable[[], None] | None) -> None:
+    def __init__(self, margins: Margins, limit: float, steps: int, cancel: Cancel | None) -> None:
         self.margins, self.steps, self.cancel = margins, steps, cancel
         self.X = margins.X.double()
         self.reach = limit * self.X.norm(dim=1)

@@ -1,7 +1,7 @@
 """Real words in the place of another: the nearest that changes a prediction, and the one that lowers it most."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -12,6 +12,7 @@ from wordsway.measures.flip_radii import RealChange, RealFlip
 from wordsway.measures.margins import Margins
 from wordsway.models.moving.candidates import Candidates, find_candidates
 from wordsway.models.moving.map import PretrainedMap, rows_of
+from wordsway.support.cancelling import Cancel
 from wordsway.tokens import Tokens
 
 _STRIDE = 512  # texts whose rows are made at once
@@ -35,7 +36,7 @@ def nearest_real(
     tokens: Tokens,
     word: int,
     most: int,
-    cancel: Callable[[], None] | None = None,
+    cancel: Cancel | None = None,
     *,
     every: bool = False,
     seconds: float | None = None,
