@@ -218,7 +218,7 @@ def test_the_command_measures_the_same(site: Site, question: dict[str, Any]) -> 
 def test_watching() -> None:
     done = CliRunner().invoke(app, ["measure", "I love her smile", "--watch", "--json", "--budget", "quick"])
     table = json.loads(done.stdout)["per_token"]
-    told = [f"token {row['token']}: at least {row['lower']:.4f}, at most {row['upper']:.4f}" for row in table]
+    told = [f"token {row['token']}: at least {row['lower']:#.3g}, at most {row['upper']:#.3g}" for row in table]
     assert done.stderr.splitlines() == told
     refused = CliRunner().invoke(app, ["measure", "I love her", "--against", "I love him", "--watch"])
     assert refused.exit_code == 2 and "--against" in refused.stderr

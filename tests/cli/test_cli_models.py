@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import wordsway as ws
 from wordsway.cli.main import app
 
 TEXT = "I love her smile"
@@ -23,15 +24,36 @@ class TestMeasure:
         out = tmp_path / "result.json"
         common = ["measure", TEXT, "--model", "minilm", "--of", "pooled", "--budget", "quick", "--draws", "10"]
         shown = run(*common, "--out", str(out))
-        assert "at most" in shown and "x the search; certain" in shown
-        assert "The word that matters most: " in shown or "Largest possible effect found: " in shown  # or a tie
+        assert "radius 0.1" in shown and "radius 1" in shown and "not the word's importance" in shown
         saved = json.loads(out.read_text())
         assert saved["map"]["model"] == "minilm" and len(saved["words"]) == 4
+        profile = ws.load_result(out)
+        order = [line.split()[1] for line in shown.partition(" rank")[2].splitlines()[1:5]]
+        assert order == [word.text for word in profile.ranked]
+        common += ["--watch"]  # which asks for the bounds of single tokens
         made = json.loads(run(*common, "--json", "--word", "smile", "--at", "word-embeddings", "--radius", "0.5"))
         assert made["map"]["at"] == "word-embeddings" and len(made["per_token"]) == 1
         norm = made["per_token"][0]["radius"]
         assert norm == pytest.approx(0.5 * json.loads(run(*common, "--json", "--word", "smile", "--at",
                                      "word-embeddings"))["per_token"][0]["radius"])  # fmt: skip
+
+    @pytest.mark.slow
+    def test_a_classifier_is_answered_in_its_units(self, tmp_path: Path) -> None:
+        out = tmp_path / "answer.json"
+        text = "The waiter was rude"
+        shown = run(
+            "measure", text, "--model", "sentiment", "--budget", "quick", "-o", str(out), "-o", str(tmp_path / "a.html")
+        )
+        saved = ws.load_result(out)
+        assert saved.prediction == "negative" and shown.startswith("sentiment, prediction: 'negative', probability ")
+        order = [line.split()[1] for line in shown.partition(" rank")[2].splitlines()[1:5]]
+        assert order == [word.text for word in saved.by_real] and order[0] == "rude"
+        first = saved.by_real[0]
+        assert first.real is not None and first.best is not None and first.lowest is not None
+        assert first.lowest < 0.5 and first.real.text in shown and first.best.text in shown
+        assert "not the word's importance" in shown and "Captum" in shown
+        page = (tmp_path / "a.html").read_text(encoding="utf-8")
+        assert first.real.text in page and "importance" in page
 
     @pytest.mark.parametrize(
         ("arguments", "words"),

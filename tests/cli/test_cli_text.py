@@ -39,16 +39,37 @@ def test_a_sentence() -> None:
     shown = done.stdout.decode()
     assert done.returncode == 0 and not done.stderr, done.stderr
     assert "I love her smile" in shown and "encoder minilm layer 0" in shown
-    assert "The word that matters most: " in shown
+    assert "matters most" not in shown and "raf: no two words are separated (means must differ by more than" in shown
+    assert "One word can move raf 5.2 times as far as rf." in shown and "not the word's importance" in shown
+    r = ws.compare_draws("I love her smile")
+    for each in r.maps:
+        assert each.typical and f"{each.typical:.3g}" in shown
+        for word in each.words:
+            assert f"{word.mean:#.3g}" in shown and f"{word.sd:#.3g}" in shown
+
+
+def test_a_single_map() -> None:
+    shown = run("I love her smile", "--weights", "1").stdout
     r = ws.word_sensitivity(ws.named_map("raf", 6, 384), ws.encode("I love her smile"))
-    assert r.top_word and f"most: {r.top_word.text} (word {r.top_word.word + 1})" in shown
     for word in r.words or ():
-        assert f"{word.lower:.4f}" in shown and f"{word.upper:.4f}" in shown
+        assert f"{word.lower:#.3g}" in shown and f"{word.upper:#.3g}" in shown
+    assert "4 words tie (smile, love, I, her): their bounds overlap" in shown
+    fails("leave it out with --model", "a", "--model", "minilm", "--weights", "2")
+    fails("--token asks about one map: use --weights 1", "a b", "--token", "0", "--weights", "3")
+    fails("it needs a text: use --weights 1", "--n", "5", "--d", "8", "--weights", "3")
 
 
 def test_colours_on_a_terminal() -> None:
-    shown = run("I love her smile", FORCE_COLOR="1", COLORTERM="truecolor").stdout
-    assert "48;2;8;69;148m" in shown and "48;2;247;251;255m" in shown  # the darkest and the palest shade
+    dark, pale = "48;2;8;69;148m", "48;2;247;251;255m"
+    colours: Any = {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "COLUMNS": "200"}
+    common = ("I love her smile", "--weights", "1", "--budget", "quick", "--draws", "0")
+
+    def words(*more: str) -> str:
+        return run(*common, *more, **colours).stdout.split("\n\n")[1].splitlines()[0]
+
+    assert words().count(dark) == 4 and pale not in words()  # from 0, and words that tie share a shade
+    stretched = words("--stretch")
+    assert stretched.count(dark) == 1 and stretched.count(pale) == 1
 
 
 @pytest.mark.slow
@@ -57,7 +78,9 @@ def test_json_from_every_source_is_the_library(tmp_path: Path, how: str) -> None
     text = "The café was fine.\nWe stayed."
     (tmp_path / "review.txt").write_bytes(b"\xef\xbb\xbf" + text.encode() + b"\n")
     arguments = {"text": [text], "file": ["--file", str(tmp_path / "review.txt")], "stdin": ["-"]}[how]
-    done = run(*arguments, "--json", "--seed", "3", "--out", str(tmp_path / "r.json"), stdin=text.encode())
+    done = run(
+        *arguments, "--json", "--seed", "3", "--weights", "1", "--out", str(tmp_path / "r.json"), stdin=text.encode()
+    )
     assert done.exit_code == 0, done.stderr
     shown = json.loads(done.stdout)
     tokens = ws.encode(text)
@@ -72,7 +95,7 @@ def test_against(tmp_path: Path) -> None:
     shown = done.stdout
     assert "much -> smile" in shown and "random words there" in shown and "share of the worst case" in shown
     saved = json.loads((tmp_path / "s.json").read_text())
-    assert f"{saved['change']:.4f}" in shown and f"{saved['random']['mean']:.4f}" in shown
+    assert f"{saved['change']:#.3g}" in shown and f"{saved['random']['mean']:#.3g}" in shown
     assert saved["random"]["draws"] == 100
     again = json.loads(run("I love her much", "--against", "I love her smile", "--json").stdout)
     assert again["change"] == pytest.approx(saved["change"]) and again["share"] == pytest.approx(saved["share"])
@@ -81,7 +104,7 @@ def test_against(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_options() -> None:
     def measured(*arguments: str) -> dict[str, Any]:
-        done = run("She sings uncharacteristically loud", "--json", "--draws", "0", *arguments)
+        done = run("She sings uncharacteristically loud", "--json", "--draws", "0", "--weights", "1", *arguments)
         assert done.exit_code == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -131,7 +154,10 @@ def test_what_is_cropped_is_not_shown_as_measured() -> None:
 
 def test_words_that_are_numbers() -> None:
     text = "in 2 or 3 days"
-    chosen = [json.loads(run(text, "--word", w, "--json", "--draws", "0").stdout)["words"] for w in ("3", "#3")]
+    chosen = [
+        json.loads(run(text, "--word", w, "--json", "--draws", "0", "--weights", "1").stdout)["words"]
+        for w in ("3", "#3")
+    ]
     assert [words[0]["text"] for words in chosen] == ["3", "or"]
 
 

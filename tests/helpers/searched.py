@@ -16,10 +16,10 @@ NUMBER = re.compile(r"(?<![\w.])[-+]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-+]?\d+)?(?!\
 _RANKS = re.compile(r"^ +\d+(?:-\d+)?(?= )")
 # What depends on which words tie, and on how long the search was.
 _VARYING = {
-    re.compile(r"^(Largest possible effect found: \d+ words tie .*|The word that matters most: .*)$"): "TOP",
+    re.compile(r"^Largest possible effect found: .*$"): "TOP",
     re.compile(r"(one of \d+ words that tie|word \d+)(?=, found by search)"): "TOP",
     re.compile(r"^( evaluations +)\d+"): r"\1SOME",
-    re.compile(r"\d+\.\d+(?= x the search)"): "SOME",
+    re.compile(r"\d+(?=% above the value found)"): "SOME",
 }
 
 

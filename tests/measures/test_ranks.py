@@ -1,5 +1,6 @@
 """Ranks that respect the search's own spread: the rule, and what people see of it."""
 
+import itertools
 import json
 import re
 from dataclasses import replace
@@ -15,7 +16,7 @@ import wordsway as ws
 from wordsway.cli.main import app
 from wordsway.maps.attention.random_attention import Attention
 from wordsway.maps.base import RANDOM_SPREAD, TRAINED_SPREAD
-from wordsway.measures.ranks import rank_name, shared_ranks, tie_sentence
+from wordsway.measures.ranks import rank_name, shared_ranks, tie_levels, tie_sentence
 from wordsway.report.measurement import lead_of
 from wordsway.report.page import report_html, text_fragment
 from wordsway.support.result import result_of
@@ -26,12 +27,10 @@ TEXT = "I love her smile"
 @pytest.mark.parametrize(
     ("values", "spread", "ranks"),
     [
-        ([3.0, 1.0, 2.0], 0.0, [(1, 1), (3, 1), (2, 1)]),
-        ([2.0, 2.0], 0.0, [(1, 1), (2, 1)]),  # exact ranks, as ever
+        ([3.0, 1.0, 2.0], 0.0, [(1, 3)] * 3),  # nothing is known about how far the search is below the supremum
         ([2.0, 2.0, 1.0], 0.05, [(1, 2), (1, 2), (3, 1)]),
         ([1.0, 0.99, 0.98, 0.97], 0.05, [(1, 4)] * 4),
-        ([1.0, 0.97, 0.94, 0.91, 0.5], 0.05, [(1, 2), (1, 2), (3, 2), (3, 2), (5, 1)]),  # no chain
-        ([0.96, 1.0, 0.5, 0.95], 0.05, [(1, 3), (1, 3), (4, 1), (1, 3)]),
+        ([1.0, 0.97, 0.94, 0.5], 0.05, [(1, 2), (1, 3), (2, 2), (4, 1)]),  # the middle one may be either
         ([1.0, 0.9499], 0.05, [(1, 1), (2, 1)]),
         ([0.0, 0.0], 0.05, [(1, 2), (1, 2)]),
         ([7.0], 0.05, [(1, 1)]),
@@ -42,15 +41,30 @@ def test_the_rule(values: list[float], spread: float, ranks: list[tuple[int, int
     assert shared_ranks(values, spread) == ranks
 
 
-@given(st.lists(st.floats(0, 10), max_size=12), st.floats(0, 0.5))
-def test_any_values(values: list[float], spread: float) -> None:
-    ranks = shared_ranks(values, spread)
-    for value, (rank, tied) in zip(values, ranks, strict=True):
-        group = [other for other, (shared, _) in zip(values, ranks, strict=True) if shared == rank]
-        assert len(group) == tied and value >= max(group) * (1 - spread)
-        above = [other for other, (shared, _) in zip(values, ranks, strict=True) if shared < rank]
-        assert len(above) == rank - 1 and all(other >= value for other in above)
-        assert spread == 0 or not above or value < max(above)
+def test_bounds_separate() -> None:
+    """The lower bound of one must be above the upper bound of the other; words without one are separated from none."""
+    assert shared_ranks([3.0, 2.0, 1.0], 0.0, [3.5, 2.9, 1.5]) == [(1, 1), (2, 1), (3, 1)]
+    assert shared_ranks([3.0, 2.0, 1.0], 0.0, [3.5, 3.1, 1.5]) == [(1, 2), (1, 2), (3, 1)]
+    assert shared_ranks([3.0, 2.0, 1.0], 0.0, [3.5, None, 1.5]) == [(1, 2), (1, 2), (3, 1)]
+    assert shared_ranks([3.0, 2.0, 1.0], 0.0, [None] * 3) == [(1, 3)] * 3
+
+
+@given(st.lists(st.tuples(st.floats(0, 10), st.floats(0, 3)), min_size=1, max_size=12))
+def test_any_bounds(bounds: list[tuple[float, float]]) -> None:
+    """Whatever the true values within the bounds are, every word's true rank is among its possible ones; words that are
+    not separated share a shade."""
+    lower, upper = [low for low, _ in bounds], [low + more for low, more in bounds]
+    ranks = shared_ranks(lower, 0.0, upper)
+    for truth in (lower, upper, [low + more / 2 for low, more in bounds]):
+        for value, (rank, tied) in zip(truth, ranks, strict=True):
+            above = sum(other > value for other in truth)
+            not_below = sum(other >= value for other in truth)
+            assert rank <= not_below and above + 1 <= rank + tied - 1
+    levels = tie_levels(lower, ranks)
+    for i, j in itertools.combinations(range(len(bounds)), 2):
+        separated = lower[i] > upper[j] or lower[j] > upper[i]
+        assert separated or levels[i] == levels[j]
+    assert max(levels) <= max(lower) and min(levels) >= min(lower) * (1 - 1e-12)
 
 
 def test_how_ranks_and_ties_are_said() -> None:
@@ -58,6 +72,9 @@ def test_how_ranks_and_ties_are_said() -> None:
     said = tie_sentence(["waiter", "rude", "food", "The"], 0.05)
     assert said == (
         "4 words tie (waiter, rude, food, The): their numbers differ by less than the search's own spread, 5%."
+    )
+    assert tie_sentence(["a", "b"], 0.0) == (
+        "2 words tie (a, b): their bounds overlap, so this map does not separate them."
     )
     assert "8 words tie (a, b, c, d, e and 3 more): " in tie_sentence(list("abcdefgh"), 0.03)
 
@@ -72,7 +89,7 @@ def test_every_map_says_how_steady_its_search_is() -> None:
 
 @pytest.fixture(scope="module")
 def tied() -> ws.Sensitivity:
-    """smile 3.29 and love 3.26 tie, then I 3.12 and her 3.08."""
+    """smile 3.29 ties with love 3.26, that with I 3.12, and that with her 3.08."""
     phi = ws.RandomAttention().sample(384, seed=0)
     phi.search_spread = 0.05
     return ws.word_sensitivity(phi, ws.encode(TEXT))
@@ -81,8 +98,8 @@ def tied() -> ws.Sensitivity:
 def test_a_result_has_ties_and_keeps_them(tied: ws.Sensitivity, tmp_path: Path) -> None:
     assert tied.words is not None and tied.spread == 0.05
     assert [(word.text, word.rank, word.tied) for word in tied.words] == [
-        ("I", 3, 2),
-        ("love", 1, 2),
+        ("I", 2, 3),
+        ("love", 1, 3),
         ("her", 3, 2),
         ("smile", 1, 2),
     ]
@@ -92,7 +109,7 @@ def test_a_result_has_ties_and_keeps_them(tied: ws.Sensitivity, tmp_path: Path) 
     assert "one of 2 words that tie" in repr(tied)
     tied.save(tmp_path / "r.json")
     saved = json.loads((tmp_path / "r.json").read_text())
-    assert saved["spread"] == 0.05 and [word["tied"] for word in saved["words"]] == [2, 2, 2, 2]
+    assert saved["spread"] == 0.05 and [word["tied"] for word in saved["words"]] == [3, 3, 2, 2]
     again = ws.load_result(tmp_path / "r.json")
     assert again.words == tied.words and again.spread == tied.spread
 
@@ -109,7 +126,7 @@ def test_files_from_before_have_no_ties(tied: ws.Sensitivity) -> None:
 
 
 def shown(*arguments: str) -> str:
-    done = CliRunner().invoke(app, ["measure", *arguments], env={"COLUMNS": "100"})
+    done = CliRunner().invoke(app, ["measure", *arguments, "--weights", "1"], env={"COLUMNS": "100"})
     assert done.exit_code == 0, done.output
     return done.stdout
 
@@ -122,7 +139,7 @@ def rows(output: str) -> list[list[str]]:
 def test_the_command_names_no_winner_of_a_tie(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Attention, "search_spread", 0.05)
     output = shown(TEXT)
-    assert [row[:2] for row in rows(output)] == [["1-2", "smile"], ["1-2", "love"], ["3-4", "I"], ["3-4", "her"]]
+    assert [row[:2] for row in rows(output)] == [["1-2", "smile"], ["1-3", "love"], ["2-4", "I"], ["3-4", "her"]]
     assert "one of 2 words that tie, found by search" in output and "matters most" not in output
     assert output.splitlines()[-1] == (
         "Largest possible effect found: 2 words tie (smile, love): their numbers differ by less than the search's own "
@@ -135,20 +152,22 @@ def test_the_command_names_no_winner_of_a_tie(monkeypatch: pytest.MonkeyPatch) -
     assert sorted(names.split(", ")) == ["/", "[", "]", "b", "love"]  # no markup
 
 
-def test_without_a_spread_ranks_are_exact() -> None:
+def test_without_a_spread_bounds_decide() -> None:
     output = shown(TEXT)
-    assert [row[0] for row in rows(output)] == ["1", "2", "3", "4"] and "matters most: smile" in output
+    assert [row[0] for row in rows(output)] == ["1-4"] * 4 and "their bounds overlap" in output
 
 
 def test_the_report_and_the_page_of_the_app(tied: ws.Sensitivity) -> None:
     words = text_fragment(tied)  # what the app shows, and the report
-    assert words.count('data-rank="1-2"') == words.count('data-rank="3-4"') == 2
+    assert all(words.count(f'data-rank="{rank}"') == 1 for rank in ("1-2", "1-3", "2-4", "3-4"))
+    assert words.count('data-level="8"') == 4  # love ties with smile, I with love and her with I: one shade
+    assert words.count('data-stretched="8"') == words.count('data-stretched="0"') == 1
     assert words.count('tabindex="0"') == 1 and "rank 1-2 of 4" in words
     page = report_html(tied)
     data = json.loads(re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)[0])
-    assert [row[:2] for row in data["rows"]] == [["1-2", "smile"], ["1-2", "love"], ["3-4", "I"], ["3-4", "her"]]
+    assert [row[:2] for row in data["rows"]] == [["1-2", "smile"], ["1-3", "love"], ["2-4", "I"], ["3-4", "her"]]
     lead = lead_of(tied)
-    assert lead[0].startswith("A move of one word changes")
+    assert lead[0].startswith("Changing one word can alter the output by 3.29 times")
     assert lead[1].startswith("Largest possible effect found: 2 words tie (\u201csmile\u201d, \u201clove\u201d): ")
     assert tied.words is not None
     evil = tuple(replace(word, text="<b>x</b>") for word in tied.words)

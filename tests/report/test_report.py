@@ -112,7 +112,7 @@ class TestLead:
         phi, tokens = ws.RandomAttention().sample(384, seed=0), ws.encode("The unbelievably good waiter was rude.")
         one = ws.word_sensitivity(phi, tokens, 1, budget="quick")
         assert one.upper is not None
-        assert f"No move of it within the radius can do more than {one.upper:.4g}." in lead_of(one)
+        assert f"No allowed change to it can exceed {one.upper:.3g} (proven)." in lead_of(one)
         every = ws.word_sensitivity(phi, tokens, budget="quick")
         whose = f"any of the {len(every.per_token)} tokens or words that were measured"
         assert any(whose in said for said in lead_of(every))
@@ -263,6 +263,8 @@ def test_measure_writes_a_page_and_keeps_what_was_explained(tmp_path: Path) -> N
         "2",
         "--budget",
         "quick",
+        "--weights",
+        "1",
     ]
     ran = CliRunner().invoke(app, words)
     assert ran.exit_code == 0 and f"wrote {page}" in ran.output
@@ -270,6 +272,11 @@ def test_measure_writes_a_page_and_keeps_what_was_explained(tmp_path: Path) -> N
     assert len(result.explained or ()) == 2 and (result.made or {})["command"].startswith("wordsway")
     assert page.read_text(encoding="utf-8").count("<template data-explains") == 2
     assert report_html(kept) == report_html(result)
+    ran = CliRunner().invoke(app, [*words[:-1], "2", "--word", "love"])
+    assert ran.exit_code == 0
+    drawn = ws.load_result(kept)
+    assert len(drawn.first.explained or ()) == 1 and (drawn.made or {})["command"].startswith("wordsway")
+    assert page.read_text(encoding="utf-8").count("<template data-explains") == 1
     ran = CliRunner().invoke(app, ["measure", "--n", "5", "--d", "8", "--explain", "2"])
     assert ran.exit_code == 2 and "needs a text" in ran.output
 

@@ -88,7 +88,7 @@ def test_pointing_at_a_word_and_choosing_it(page: Pages, address: str, result: w
     word = tab.locator(f'.word[data-word="{top.word}"]')
     word.hover()
     card = tab.locator(".card").inner_text()
-    assert f"{top.lower:#.4g}" in card and f"{top.upper:#.4g}" in card and "rank 1" in card
+    assert f"{top.lower:#.3g}" in card and f"{top.upper:#.3g}" in card and "rank 1" in card
     tab.mouse.move(5, 5)
     assert tab.locator(".card").count() == 0
     word.click()
@@ -98,7 +98,7 @@ def test_pointing_at_a_word_and_choosing_it(page: Pages, address: str, result: w
     assert explained.attention_after is not None and f"{max(explained.attention_after):.3f}" in shown
     last = max(result.words or (), key=lambda each: each.rank)
     tab.locator(f'.word[data-word="{last.word}"]').click()
-    assert "was not looked into" in tab.locator(".detail").inner_text()
+    assert "Details of this word were not computed" in tab.locator(".detail").inner_text()
     assert tab.locator('.word[aria-pressed="true"]').count() == 1
 
 

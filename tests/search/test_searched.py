@@ -11,8 +11,8 @@ minilm, output pooled, n=13, d=384, radius=6.965 to 10.957
 The food was good.
 
  word sensitivity, at least  2.8555  one of 2 words that tie, found by search
- at most                     3.2918  1.15 x the search; certain
- a random move               0.1109  sd 0.0967, 5-95% 0.0306 to 0.2983
+ at most                     3.2918  proven; 15% above the value found
+ typical (random) change     0.1109  sd 0.0967, 5-95% 0.0306 to 0.2983
  evaluations                 2696    34.26 s; checked: plain map, float32
  rank  word             at least  at most
  1-2   waiter  word 8   2.8555    3.2918
@@ -27,7 +27,7 @@ minilm, moves of 'rude' (word 10) of norm 10.795; attracting: all heads of layer
 searched: at least this much is possible, found by a search for each layer."""
 STEPS = "step 0: at least 0.0053, random 0.0023\nstep 4: at least 0.0081, random 0.0026"
 NOTES = {
-    MEASURED: "at least above a random move",
+    MEASURED: "at least above typical (random) change",
     LAYERS: "searched above attracting; noise; real word",
     STEPS: "at least above random",
 }
@@ -45,7 +45,7 @@ NO_TIE = {
     "one of 2 words that tie": "word 8",
     "1-2   waiter": "1     waiter",
     "1-2   rude": "2     rude",
-    MEASURED.splitlines()[-1]: "The word that matters most: waiter (word 8).",
+    MEASURED.splitlines()[-1]: "Largest possible effect found: waiter (word 8), separated from all other words.",
 }
 
 
@@ -62,7 +62,7 @@ def compared(written: str, changes: dict[str, str]) -> str:
     [
         (MEASURED, {}),
         (MEASURED, {"2.8555": "2.7900", "2.8458": "2.7100"}),
-        (MEASURED, {"2.8555": "3.1900", "1.15 x": "1.03 x"}),  # a better search
+        (MEASURED, {"2.8555": "3.1900", "; 15% above": "; 3% above"}),  # a better search
         (MEASURED, {"2696": "2911", "34.26 s": "8.01 s"}),
         (MEASURED, OTHER_ORDER),
         (MEASURED, OTHER_TIE),
@@ -88,7 +88,7 @@ def test_what_varies_is_let_through(written: str, changes: dict[str, str]) -> No
         (MEASURED, {"n=13": "n=14"}, "13 is not 14"),
         (MEASURED, {"10.957": "11.057"}, "10.957 is not 11.057"),
         (MEASURED, {"\n 3     food    word 2   2.3000    3.2918": ""}, "words differ"),
-        (MEASURED, {"3.2918  1.15": "3.3918  1.15"}, "3.2918 is not 3.3918"),
+        (MEASURED, {"3.2918  proven": "3.3918  proven"}, "3.2918 is not 3.3918"),
         (MEASURED, {"2.3000    3.2918": "2.3000    3.3918"}, "3.2918 is not 3.3918"),
         (MEASURED, {" 3     food": " 3     wine"}, "words differ"),
         (MEASURED, {"word 2 ": "word 3 "}, "2 is not 3"),

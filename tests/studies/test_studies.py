@@ -349,7 +349,7 @@ def test_tables_as_files() -> None:
     read = list(csv.DictReader(io.StringIO(found.to_csv())))
     assert len(read) == 8 and float(read[3]["lower"]) == found.rows[3]["lower"] and read[0]["upper"] == ""
     assert json.loads(found.to_json()) == [dict(row) for row in found.rows]
-    parquet = pyarrow.parquet.read_table(io.BytesIO(found.to_parquet())).to_pylist()
+    parquet = pyarrow.parquet.read_table(io.BytesIO(found.export("parquet"))).to_pylist()
     assert [row["lower"] for row in parquet] == [row["lower"] for row in found.rows]
     assert {row["token"] for row in parquet} == {"0", "word"} and parquet[0]["upper"] is None
     with pytest.raises(ws.InputError, match="format='xls'"):

@@ -51,6 +51,7 @@ def flips(text: str) -> ws.Flips:
 
 MAKE: dict[str, Callable[[str], Result]] = {
     "wordsway.sensitivity/2": sensitivity,
+    "wordsway.draws/1": lambda text: ws.compare_draws(text, weights=2, budget=24, random_draws=4),
     "wordsway.flip-radius/1": lambda text: classifier(ws.flip_radius, text, 1, budget=8, real_words=3),
     "wordsway.radius-profile/1": lambda text: classifier(ws.radius_profile, text, [0.1, 0.5], 1, flips=False, **QUICK),
     "wordsway.logit_ranges/1": lambda text: ws.logit_ranges("sentiment", text),

@@ -28,7 +28,7 @@ class PageRequest:
     layer: int = 0
     certificate: bool = True
     model: str | None = None
-    output: str = "last"
+    output: str | None = None
     radius: float = 1.0
     n: int | None = None
     budget: str = "default"
@@ -51,7 +51,7 @@ class PageRequest:
             layer=_one(values, "layer", int, 0),
             certificate=_one(values, "certificate", bool, True),
             model=_one(values, "model", str, None),
-            output=_one(values, "output", str, "last"),
+            output=_one(values, "output", str, None),
             radius=float(_one(values, "radius", float, 1.0)),
             n=_one(values, "n", int, None),
             budget=_one(values, "budget", str, "default"),
@@ -66,7 +66,7 @@ class PageRequest:
         _known(asked.encoder if asked.model is None else asked.model, offers)
         if asked.model is None and asked.encoder == SENTIMENT:
             raise InputError(f"{SENTIMENT!r} is a model, not an encoder; its encoder is 'minilm'")
-        if asked.budget not in BUDGETS or asked.output not in SIMPLE_OUTPUTS:
+        if asked.budget not in BUDGETS or asked.output not in (None, *SIMPLE_OUTPUTS):
             raise InputError(f"budget is one of {', '.join(BUDGETS)}; output one of {', '.join(SIMPLE_OUTPUTS)}")
         if not 0 < asked.radius <= 1000:
             raise InputError("the radius must be a positive number, at most 1000")
@@ -100,10 +100,10 @@ class PageRequest:
         """Of `wordsway measure`, without the text; what is usual is left out. Searches of a model side by side round by
         how many they are, and end elsewhere for it; --watch makes them as many as here."""
         if self.model is not None:
-            given = {"--model": self.model, "--of": None if self.output == "last" else self.output}
+            given = {"--model": self.model, "--of": self.output}
         else:
             given = {"--map": self.map, "--encoder": None if self.encoder == "minilm" else self.encoder}
-            given |= {"--layer": self.layer or None, "--n": self.n}
+            given |= {"--layer": self.layer or None, "--n": self.n, "--weights": 1}
         given["--max-tokens"] = self.cropped_at
         given["--radius"] = None if self.radius == 1 else f"{self.radius!r}"
         given["--budget"] = None if self.budget == "default" else self.budget

@@ -6,6 +6,7 @@ from wordsway.cli import completion
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import MODEL, OUTPUT, SEARCH, TEXT, WORDS, TextCommand
 from wordsway.cli.many_texts import answered, asks_for_many
+from wordsway.cli.measure_answers import answer_draws, answer_model, kind_of_answer, maps_asked
 from wordsway.cli.measure_steps import (
     answer,
     answer_profile,
@@ -72,7 +73,7 @@ def measure(
         float | None, option(TEXT, "C", "Of --encoder correlated: cosine of tokens.", show_default="0.5")
     ] = None,
     models: Annotated[list[str] | None, model_option("none: a random map", "--model")] = None,
-    of: Annotated[str | None, of_option("last")] = None,
+    of: Annotated[str | None, of_option("logits, else last")] = None,
     at: AtOption = None,
     maps: Annotated[
         list[str] | None,
@@ -82,7 +83,7 @@ def measure(
             f"{either(names.MAPS)}; with options as raf:heads=4,causal. Repeatable.",
             "--map",
             autocompletion=completion.one_of(*names.MAPS),
-            show_default="raf",
+            show_default="raf and rf",
         ),
     ] = None,
     own: Own = None,
@@ -151,6 +152,10 @@ def measure(
     no_certificate: Annotated[
         bool, option(SEARCH, None, "Prove no upper bounds: quicker, for a long text.", "--no-certificate")
     ] = False,
+    weights: Annotated[
+        int | None,
+        option(SEARCH, "N", "Draws of a map's weights.", min=1, show_default="5, fewer above 20 s"),
+    ] = None,
     draws: Annotated[int, option(SEARCH, "N", "Random changes (or words) to compare with.", min=0)] = 100,
     seed: Seed = 0,
     device: Device = "cpu",
@@ -169,14 +174,15 @@ def measure(
         ),
     ] = None,
     watch: Annotated[bool, option(OUTPUT, None, "Print each token's bounds on stderr when known.", "--watch")] = False,
+    stretch: Annotated[bool, option(OUTPUT, None, "Colours from the smallest value, not from 0.", "--stretch")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Measure how far each word of a text can move a map or a model.
 
-    wordsway measure "I love her smile" embeds the text with the bundled encoder and bounds every word's sensitivity.
-    Without a text, N Gaussian tokens take its place.
+    wordsway measure "I love her smile" compares attention and random features, over several draws of their weights.
+    With --model it says which words can change a prediction. Without a text, N random tokens take its place.
     """
     with one_line_errors(debug, quiet):
         given = None if asks_for_many(file, text_column, lines) else read_text(text, file)
@@ -184,31 +190,31 @@ def measure(
             return
         model, map = (models or [None])[0], (maps or [None])[0]
         check_early(word, token, against, joint or special)
-        alone = {"--against": against, "--token": token, "--tokens-at-once": tokens_at_once, "--explain": explained}
-        radii = radii_asked(radius, {**alone, "--watch": watch, "--joint": joint, "--special": special})
+        alone = {"--against": against, "--token": token, "--tokens-at-once": tokens_at_once, "--watch": watch}
+        alone |= {"--special": special, "--explain": explained, "--joint": joint}
+        radii = radii_asked(radius, alone)
+        kind = kind_of_answer(len(radii), given, model, weights, alone)
         check_files(out)
-        if against is not None:
-            check_against(explained, watch, tokens_at_once)
-        end = ResultOutput(as_json, out, explained, seed, device)
+        check_against(against, explained, watch, tokens_at_once)
+        end = ResultOutput(as_json, out, explained, seed, device, stretch)
         if given is None:
             texts = {"--model": model is not None, "--against": against is not None, "--word": word is not None}
             texts |= {"--joint": joint, "--special": special, "--raw": raw, "--layer": layer != 0}
             refuse_text_options({**texts, "--max-tokens": max_tokens is not None}, encoder)
+        recipe = {"depth": depth, "activation": activation, "temperature": temperature}
         if model is not None:
-            taken = {"--map": map, "--tokens-at-once": tokens_at_once, "--encoder": encoder, "--n": n, "--d": d}
-            refuse_with_model({**taken, "--depth": depth, "--against": against}, raw, layer, activation, temperature)
+            taken = {"--map": map, "--encoder": encoder, "--n": n, "--d": d, "--depth": depth, "--against": against}
+            refuse_with_model(taken, tokens_at_once, raw, layer, activation, temperature)
             check_of(of)
-            subject: dict[str, Any] = {"model": model, "output": of or "last", "at": (at or At.embeddings).value}
-            subject["certificate"] = not no_certificate
+            subject: dict[str, Any] = {"model": model, "output": of, "at": (at or At.embeddings).value}
             rows: Any = given
         elif of is not None or at is not None:
             raise InputError("--of and --at belong to --model")
         else:
             source = find_encoder(encoder, correlation, d, seed, given)
-            recipe = {"depth": depth, "activation": activation, "temperature": temperature}
-            subject = {"map": map or "raf", "recipe": recipe, "encoder": source, "certificate": not no_certificate}
             rows = draw_tokens(n, d, seed, source.correlation) if given is None else given
-            subject |= {"layer": layer, "raw": raw, "n": n, "d": d} if given is not None else {}
+            crops = {} if given is None else {"layer": layer, "raw": raw, "n": n, "d": d}
+            subject = {"map": map or "raf", "recipe": recipe, "encoder": source, **crops}
         from wordsway.measures.question import Question
 
         with option_names():
@@ -225,11 +231,14 @@ def measure(
                 ball=ball,
                 radius=max(radii),
                 budget=budget if budget is None or not budget.isdecimal() else int(budget),
+                certificate=not no_certificate,
                 random_draws=draws,
                 seed=seed,
                 device=device,
             )
-        if len(radii) > 1:
+        if kind == "profile":
             answer_profile(question, radii, end)
+        elif kind == "draws":
+            answer_draws(question, maps_asked(map, recipe), weights, end)
         else:
-            answer(question, against, watch, end)
+            answer_model(question, end) if kind == "model" else answer(question, against, watch, end)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from wordsway.cli.command import short_name
@@ -23,8 +24,10 @@ def check_early(word: str | None, token: str | None, against: str | None, moves:
         raise InputError("--against names the word itself: leave out --word, --token, --joint and --special")
 
 
-def check_against(explained: int | None, watch: bool, tokens_at_once: int | None) -> None:
-    """Refuse options that do not go with a second text."""
+def check_against(against: str | None, explained: int | None, watch: bool, tokens_at_once: int | None) -> None:
+    """Refuse options that do not go with a second text, where there is one."""
+    if against is None:
+        return
     if explained:
         raise InputError("--explain is about the words of one text; it does not go with --against")
     if watch:
@@ -33,8 +36,11 @@ def check_against(explained: int | None, watch: bool, tokens_at_once: int | None
         raise InputError("--against names the one word that changes; --tokens-at-once does not go with it")
 
 
-def refuse_with_model(given: dict[str, Any], raw: bool, layer: int, activation: str, temperature: float) -> None:
+def refuse_with_model(
+    given: dict[str, Any], tokens_at_once: int | None, raw: bool, layer: int, activation: str, temperature: float
+) -> None:
     """Refuse options of a map where a model is measured: they must not be ignored."""
+    given = {**given, "--tokens-at-once": tokens_at_once}
     used = [option for option, value in given.items() if value is not None]
     used += ["--raw"] * raw + ["--layer"] * (layer != 0) + ["--activation"] * (activation != "relu")
     used += ["--temperature"] * (temperature != 1.0)
@@ -139,7 +145,7 @@ def answer(question: "Question", against: str | None, watch: bool, end: ResultOu
         result = opened.measure(progress=update, each=said if watch else None)
     named = isinstance(question.encoder, str)
     result = end.complete(opened.phi, opened.X, result, None if named else question.encoder)
-    finish(result, end.as_json, end.out, show.sensitivity)
+    finish(result, end.as_json, end.out, partial(show.sensitivity, stretch=end.stretch))
 
 
 def answer_profile(question: "Question", radii: list[float], end: ResultOutput) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.cli.command import command_line, number, short_name
+from wordsway.cli.command import command_line, short_name, three
 from wordsway.cli.saving import PAGE, check_files, has_page, save_result
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class ResultOutput:
     """The output that `wordsway measure` was asked for. `explained` is how many words to analyse in detail; unless
-    given, some for a page and none else."""
+    given, some for a page and none else. `stretch` lets colours begin at the smallest value."""
 
     as_json: bool
     out: Sequence[Path] | None
     explained: int | None
     seed: int
     device: str
+    stretch: bool = False
 
     def complete(self, phi: Any, X: Any, result: "Sensitivity", encoder: Any = None) -> "Sensitivity":
         """The result with what its moves do, and how it was made."""
@@ -77,8 +78,8 @@ def ways(options: Mapping[str, bool]) -> str:
 
 def said(entry: "TokenSensitivity") -> None:
     """One line on stderr for what was just measured."""
-    upper = "" if entry.upper is None else f", at most {number(entry.upper)}"
-    print(f"token {', '.join(map(str, entry.tokens))}: at least {number(entry.lower)}{upper}", file=sys.stderr)
+    upper = "" if entry.upper is None else f", at most {three(entry.upper)}"
+    print(f"token {', '.join(map(str, entry.tokens))}: at least {three(entry.lower)}{upper}", file=sys.stderr)
 
 
 def finish(result: Any, as_json: bool, out: Sequence[Path] | None, show: Callable[[Any], None]) -> None:

@@ -1,6 +1,5 @@
 """Text that the commands print for people."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -8,19 +7,18 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.cli.command import number, printable, short_name
-from wordsway.measures.ranks import rank_name, shared_ranks, tie_sentence
+from wordsway.cli.command import printable, short_name, three
+from wordsway.cli.shading import bar, coloured
+from wordsway.measures.ranks import rank_name, shared_ranks, tie_levels, tie_sentence
 
 if TYPE_CHECKING:
     from wordsway.measures.compare_word import Substitution
     from wordsway.measures.results import RandomChange, Sensitivity
 
 MOST_ROWS = 20
-# From pale to dark blue: the lightness alone tells them apart, whichever colours an eye can see.
-_SHADES = ("#f7fbff", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#084594")
 
 
-def sensitivity(result: "Sensitivity") -> None:
+def sensitivity(result: "Sensitivity", stretch: bool = False) -> None:
     """A measurement: its settings, the text with its words coloured, bounds, and a table."""
     console = Console(highlight=False)
     about, encoder = _map(result)
@@ -28,9 +26,10 @@ def sensitivity(result: "Sensitivity") -> None:
     console.print(escape(f"{about}, {sizes}{encoder}"), soft_wrap=True)
     if result.words and result.text is not None:
         console.print()
-        low, high = min(word.lower for word in result.words), max(word.lower for word in result.words)
-        shades = [(word.span, word.lower) for word in result.words]
-        coloured(console, result.text, shades, (number(low), number(high)))
+        found = [word.lower for word in result.words]
+        levels = found if stretch else tie_levels(found, [(word.rank, word.tied) for word in result.words])
+        shades = [(word.span, level) for word, level in zip(result.words, levels, strict=True)]
+        coloured(console, result.text, shades, (three(min(found)) if stretch else "0", three(max(found))), stretch)
         console.print()
     _bounds(console, result)
     if result.words:
@@ -46,14 +45,14 @@ def substitution(compared: "Substitution") -> None:
     console.print(f"[bold]{before}[/] -> [bold]{after}[/], word {compared.word + 1}", soft_wrap=True)
     table = _plain_table()
     table.add_row(
-        "change of the features", f"[bold]{number(compared.change)}[/]", f"moves the word by {compared.size:.2f} radii"
+        "change of the features", f"[bold]{three(compared.change)}[/]", f"moves the word by {compared.size:.2f} radii"
     )
     worst = next(word for word in compared.worst.words or () if word.word == compared.word)
-    share, bound = f"{compared.share:.1%}", f"of {number(worst.lower)}, which a search found"
+    share, bound = f"{compared.share:.1%}", f"of {three(worst.lower)}, which a search found"
     if compared.share_at_least is not None:
         share, bound = (
             f"{compared.share_at_least:.1%} to {share}",
-            f"worst: {number(worst.lower)} to {number(worst.upper)}",
+            f"worst: {three(worst.lower)} to {three(worst.upper)}",
         )
     table.add_row("share of the worst case", share, bound)
     if compared.size > 1:
@@ -61,7 +60,7 @@ def substitution(compared: "Substitution") -> None:
     if compared.random is not None:
         table.add_row(
             "random words there",
-            number(compared.random.mean),
+            three(compared.random.mean),
             _spread(compared.random),
         )
         table.add_row("random words that do less", f"{compared.above_random:.0%}", f"of {compared.random.draws}")
@@ -88,46 +87,6 @@ def _radius(result: "Sensitivity") -> str:
     return f"{min(radii):.3f} to {max(radii):.3f}" if max(radii) > min(radii) else f"{result.radius:.3f}"
 
 
-def coloured(
-    console: Console,
-    source: dict[str, Any],
-    words: Sequence[tuple[tuple[int, int], float]],
-    ends: tuple[str, str],
-) -> None:
-    """The text as it was written, each word (its characters, a value) on a shade between the least (pale) and the
-    largest value (dark); `ends` say what these two are."""
-    text, used = source["text"], max(end for _, end in source["offsets"])
-    low, high = min(value for _, value in words), max(value for _, value in words)
-    shown, position = Text(), 0
-    for (start, end), value in sorted(words):
-        if start < position or end <= start:
-            continue  # where a word stands is not known
-        shown.append(_lines(text[position:start]))
-        shown.append(_lines(text[start:end]), style=_shade(value, low, high))
-        position = end
-    if text[used:].strip():
-        shown.append(_lines(text[position:used]))
-        shown.append(f" [... {len(text) - used} more characters, not measured]", style="dim")
-    else:
-        shown.append(_lines(text[position:]))
-    console.print(shown)
-    if console.color_system and len(words) > 1:
-        scale = Text(f"{ends[0]} ")
-        for shade in _SHADES:
-            scale.append("  ", style=f"on {shade}")
-        console.print(scale.append(f" {ends[1]}"))
-
-
-def _lines(text: str) -> str:
-    return "\n".join(printable(line.replace("\t", " ")) for line in text.split("\n"))
-
-
-def _shade(value: float, low: float, high: float) -> str:
-    level = 1.0 if high <= low else (value - low) / (high - low)
-    step = min(len(_SHADES) - 1, int(level * len(_SHADES)))
-    return f"{'#000000' if step < 5 else '#ffffff'} on {_SHADES[step]}"
-
-
 def _plain_table() -> Table:
     return Table(box=None, padding=(0, 1), show_header=False)
 
@@ -137,7 +96,7 @@ def _bounds(console: Console, result: "Sensitivity") -> None:
     top = result.top_word
     where = f"token {result.token}"
     if top is not None and top.tokens == result.tokens:
-        where = f"word {top.word + 1}" if top.tied == 1 else f"one of {top.tied} words that tie"
+        where = f"word {top.word + 1}" if top.tied == 1 else f"one of {len(result.top_words)} words that tie"
     elif result.together is not None:
         names = [str(k) for k in result.tokens]
         if result.text is not None:
@@ -147,16 +106,17 @@ def _bounds(console: Console, result: "Sensitivity") -> None:
         where = escape(f"{len(names)} tokens together ({balls}; {result.together['by']}): {shown}")
     elif result.text is not None:
         where += f", {escape(printable(result.text['tokens'][result.token]))}"
-    table.add_row("word sensitivity, at least", f"[bold]{number(result.lower)}[/]", f"{where}, found by search")
+    table.add_row("word sensitivity, at least", f"[bold]{three(result.lower)}[/]", f"{where}, found by search")
     if result.upper is None:
         table.add_row("at most", "-", result.upper_reason or "")
     else:
-        surety = "certain" if result.upper_failure == 0 else f"fails with prob. <= {result.upper_failure:.0e}"
-        table.add_row("at most", number(result.upper), f"{result.upper / result.lower:.2f} x the search; {surety}")
+        surety = "proven" if result.upper_failure == 0 else f"proven but for prob. <= {result.upper_failure:.0e}"
+        above = result.upper / max(result.lower, 1e-300) - 1
+        table.add_row("at most", three(result.upper), f"{surety}; {above:.0%} above the value found")
     if result.random is not None:
         table.add_row(
-            "a random move",
-            number(result.random.mean),
+            "typical (random) change",
+            three(result.random.mean),
             _spread(result.random),
         )
     table.add_row("evaluations", str(result.evaluations), f"{result.seconds:.2f} s; checked: {result.checked}")
@@ -165,23 +125,26 @@ def _bounds(console: Console, result: "Sensitivity") -> None:
 
 def _spread(random: "RandomChange") -> str:
     low, high = random.quantiles["0.05"], random.quantiles["0.95"]
-    return f"sd {number(random.sd)}, 5-95% {number(low)} to {number(high)}"
+    return f"sd {three(random.sd)}, 5-95% {three(low)} to {three(high)}"
 
 
 def _words(console: Console, result: "Sensitivity") -> None:
     words = result.ranked_words
     certified = any(word.upper is not None for word in words)
-    table = Table("rank", "word", "", "at least", *(["at most"] if certified else []), box=None, padding=(0, 1))
+    titles = ["at least", *(["at most"] if certified else []), "found, proven"]
+    table = Table("rank", "word", "", *titles, box=None, padding=(0, 1))
+    most = max(word.upper or word.lower for word in words)
     for word in words[:MOST_ROWS]:
         name = Text(printable(word.text), overflow="ellipsis", no_wrap=True)
         name.truncate(30, overflow="ellipsis")
-        bounds = [number(word.lower), *([number(word.upper)] if certified else [])]
-        table.add_row(rank_name(word.rank, word.tied), name, f"word {word.word + 1}", *bounds)
+        bounds = [three(word.lower), *([three(word.upper)] if certified else [])]
+        line = bar(console, word.lower, word.upper, most)
+        table.add_row(rank_name(word.rank, word.tied), name, f"word {word.word + 1}", *bounds, line)
     assert result.text is not None
     for entry in result.per_token:  # special tokens that were asked for
         if result.text["word_ids"][entry.token] is None:
             name = Text(printable(result.text["tokens"][entry.token]))
-            bounds = [number(entry.lower), *([number(entry.upper)] if certified else [])]
+            bounds = [three(entry.lower), *([three(entry.upper)] if certified else [])]
             table.add_row("", name, f"token {entry.token}", *bounds)
     console.print(table)
     more(console, len(words) - MOST_ROWS, "words")
@@ -191,8 +154,8 @@ def _words(console: Console, result: "Sensitivity") -> None:
         console.print(f"Largest possible effect found: {tie_sentence(names, result.spread)}", soft_wrap=True)
         return
     console.print(
-        f"The word that matters most: [bold]{escape(printable(top.text))}[/] (word {top.word + 1}). "
-        f"One move of it changes the features by at least {number(top.lower)} times their norm.",
+        f"Largest possible effect found: [bold]{escape(printable(top.text))}[/] (word {top.word + 1}), separated from "
+        "all other words. This is not the same as importance.",
         soft_wrap=True,
     )
 
@@ -200,9 +163,9 @@ def _words(console: Console, result: "Sensitivity") -> None:
 def _tokens(console: Console, result: "Sensitivity") -> None:
     table = Table("rank", "token", "at least", "at most", box=None, padding=(0, 1))
     ordered = sorted(result.per_token, key=lambda entry: -entry.lower)
-    ranks = shared_ranks([entry.lower for entry in ordered], result.spread)
+    ranks = shared_ranks([entry.lower for entry in ordered], result.spread, [entry.upper for entry in ordered])
     for entry, rank in list(zip(ordered, ranks, strict=True))[:10]:
-        table.add_row(rank_name(*rank), str(entry.token), number(entry.lower), number(entry.upper))
+        table.add_row(rank_name(*rank), str(entry.token), three(entry.lower), three(entry.upper))
     console.print(table)
     more(console, len(ordered) - 10, "tokens")
 

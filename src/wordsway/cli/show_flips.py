@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from wordsway.cli.command import printable, short_name
-from wordsway.cli.show import MOST_ROWS, coloured, more
+from wordsway.cli.shading import coloured
+from wordsway.cli.show import MOST_ROWS, more
 
 if TYPE_CHECKING:
     from wordsway.measures.flip_radii import FlipRadii, WordFlip
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from wordsway.measures.profile_result import RadiusProfile
 
 
-def flip_tables(result: "FlipRadii") -> None:
+def flip_tables(result: "FlipRadii", stretch: bool = False) -> None:
     """The prediction, the text with its words coloured (dark: a small move is enough), and a row a word."""
     console = Console(highlight=False)
     sure = "" if result.probability is None else f" ({result.probability:.3f})"
@@ -26,11 +27,11 @@ def flip_tables(result: "FlipRadii") -> None:
     flipped = result.flipped
     if result.text is not None and flipped:
         console.print()
-        shades = [(word.span, -min(word.radius or math.inf, result.limit)) for word in result.words]
+        shades = [(word.span, result.limit - min(word.radius or math.inf, result.limit)) for word in result.words]
         low, high = flipped[0].radius, max(word.radius or 0.0 for word in flipped)
-        missing = len(flipped) < len(result.words)
+        missing = len(flipped) < len(result.words) or not stretch
         ends = (f"{result.limit:g} or none" if missing else _short(high), f"{_short(low)} (a small move is enough)")
-        coloured(console, result.text, shades, ends)
+        coloured(console, result.text, shades, ends, stretch)
         console.print()
     console.print(_table(result.words[:MOST_ROWS]))
     more(console, len(result.words) - MOST_ROWS, "words")

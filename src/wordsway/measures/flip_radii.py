@@ -1,5 +1,6 @@
 """The result of `flip_radius`: for each word, how far it must move before the prediction changes."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -23,6 +24,16 @@ class RealFlip:
 
 
 @dataclass(frozen=True)
+class RealChange:
+    """A real word in the place of another: the `probability` that is left of the prediction for the text as it is, and
+    the class that is predicted then."""
+
+    text: str
+    probability: float | None
+    to: str
+
+
+@dataclass(frozen=True)
 class WordFlip:
     """One word: the smallest move found that changes the prediction, and what is proven.
 
@@ -32,6 +43,10 @@ class WordFlip:
     proven (`reason` says why), infinite where no move of any size can. It holds except with probability
     `certified_failure`. `token` is what moves; a word of several `tokens` is represented by the one with the smallest
     radius. `real` is the nearest real word that changes the prediction, of the `tried` nearest ones.
+
+    Where effects were asked for, `lowest` is the smallest probability of the prediction that a move within the allowed
+    radius was found to leave (the true smallest may be lower still), and `best` the real word, of those tried, that
+    leaves least of it.
     """
 
     word: int
@@ -50,6 +65,8 @@ class WordFlip:
     tried: int
     untried: str | None
     gradients: int
+    lowest: float | None = None
+    best: RealChange | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,7 +75,8 @@ class FlipRadii(Result):
 
     `prediction` is what is predicted for the text as it is (`probability` of it, for a model's logits), and `limit` the
     largest move that was allowed, in units of each word's norm. `gradients` counts all runs of the search: one without
-    a gradient counts 0.4. `deltas` are the moves found, by word (in memory only, not in a file).
+    a gradient counts 0.4. `deltas` are the moves found, by word (in memory only, not in a file). `kind` says what the
+    prediction is: a "class", or the "next token" of a causal model.
     """
 
     format: ClassVar[str] = "wordsway.flip-radius/1"
@@ -78,6 +96,7 @@ class FlipRadii(Result):
     version: str
     deltas: dict[int, Tensor] = field(default_factory=dict)
     made: dict[str, Any] | None = None
+    kind: str = "class"
 
     def summary(self) -> str:
         """Say the smallest radius in a line."""
@@ -89,6 +108,20 @@ class FlipRadii(Result):
     def flipped(self) -> tuple[WordFlip, ...]:
         """The words for which a move was found."""
         return tuple(word for word in self.words if word.radius is not None)
+
+    @property
+    def by_real(self) -> tuple[WordFlip, ...]:
+        """The words in the order of the nearest real word that changes the prediction; those for which none was found
+        come last, in the order of their own radius."""
+        return tuple(sorted(self.words, key=_real_order))
+
+    @property
+    def real_ranks(self) -> tuple[tuple[int, int], ...]:
+        """The rank of each word of `by_real`, as (first possible rank, how many are possible): all words for which no
+        real word was found share one."""
+        ahead = sum(word.real is not None for word in self.words)
+        rest = len(self.words) - ahead
+        return tuple((k + 1, 1) if k < ahead else (ahead + 1, rest) for k in range(len(self.words)))
 
     def records(self) -> list[dict[str, Any]]:
         """Make the table: one row a word, the smallest radius first."""
@@ -103,6 +136,9 @@ class FlipRadii(Result):
                 "real_word": None if word.real is None else word.real.text,
                 "real_radius": None if word.real is None else word.real.radius,
                 "real_distance": None if word.real is None else word.real.distance,
+                "lowest": word.lowest,
+                "best_word": None if word.best is None else word.best.text,
+                "best_probability": None if word.best is None else word.best.probability,
                 "tried": word.tried,
                 "norm": word.norm,
                 "gradients": word.gradients,
@@ -143,3 +179,8 @@ class FlipRadii(Result):
         once = dict(zip(labels, handles, strict=True))
         ax.figure.legend(once.values(), once.keys(), frameon=False, fontsize=8.5, loc="outside lower left", ncols=2)
         return ax
+
+
+def _real_order(word: WordFlip) -> tuple[float, float, int]:
+    nearest = math.inf if word.real is None else word.real.radius
+    return nearest, math.inf if word.radius is None else word.radius, word.word

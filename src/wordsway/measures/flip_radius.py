@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +14,13 @@ from wordsway.maps.base import FeatureMap
 from wordsway.maps.named import is_map
 from wordsway.measures.flip_proof import Proof, prove
 from wordsway.measures.flip_radii import FlipRadii, WordFlip
+from wordsway.measures.lowest_probability import lowest_probabilities
 from wordsway.measures.margins import Margins, class_names, readout_of, words_of_text
 from wordsway.measures.opening import Source, is_model, over_texts
 from wordsway.measures.real_flips import RealSearch, nearest_real
 from wordsway.measures.sensitivity import check_effort
 from wordsway.measures.words import describe, find_words
+from wordsway.models.moving.map import PretrainedMap
 from wordsway.search.nearest_flip import FlipEffort, FlipSearch, Nearest
 from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device
@@ -44,6 +46,8 @@ def flip_radius(
     bias: Any = None,
     classes: Sequence[str] | None = None,
     real_words: int | None = None,
+    effects: bool = False,
+    seconds: float | None = None,
     budget: int | str | None = None,
     at: str = "embeddings",
     seed: int = 0,
@@ -64,7 +68,9 @@ def flip_radius(
     in units of each word's own norm; 1 allows to erase the word, and little is left of it beyond. A word of several
     tokens is represented by the one that needs the smallest move. `budget` is the number of runs with a gradient for
     each token, or "quick", "default" or "thorough"; `real_words` how many real words are tried in a word's place, the
-    nearest first. `progress` is called with (steps done, in all), or True to show it; `cancel` before a run.
+    nearest first, within about `seconds` for all words together, if given. With `effects`, the largest change of the
+    prediction's probability within the radius is searched too, by any move and among the real words. `progress` is
+    called with (steps done, steps in all), or True to show it; `cancel` before runs of the model.
     """
     began = time.perf_counter()
     limit = check_limit(radius)
@@ -75,33 +81,30 @@ def flip_radius(
     chosen = chosen_words(encoded, len(X), word)
     words = words_of_text(encoded, len(X))
     tokens = [token for k in chosen for token in words[k][2]]
-    most = real_words if real_words is not None else REAL_WORDS[budget if isinstance(budget, str) else "default"]
-    check_size(most, "real_words", least=0)
-    steps = 100 + len(chosen)
+    usual = REAL_WORDS[budget if isinstance(budget, str) else "default"]
+    most = check_size(usual if real_words is None else real_words, "real_words", least=0)
 
     def told(done: int) -> None:
         if cancel:
             cancel()
         if callable(progress):
-            progress(done, steps)
+            progress(done, 100 + len(chosen))
 
     with phi.cancellable(cancel):
         found = find_flips(margins, tokens, limit, budget, seed, lambda share: told(int(100 * share)))
+        flips = {token: checked_flip(margins, token, found[token], limit) for token in tokens}
+        moves = {token: None if flip is None else flip[0] for token, flip in flips.items()}
+        lowest = lowest_probabilities(margins, tokens, moves, limit, budget, cancel) if effects else {}
         entries, deltas = [], {}
-        for number, k in enumerate(chosen):
-            nearest = RealSearch(None, 0, "rows have no words")
-            if encoded is not None:
-                nearest = nearest_real(margins, encoded, k, most)
-            flips = {token: checked_flip(margins, token, found[token], limit) for token in words[k][2]}
-            entry, delta = _entry(margins, k, words[k], flips, found, nearest, limit)
+        for k, nearest in _real_words(margins, encoded, chosen, most, effects, seconds, cancel):
+            entry, delta = _entry(margins, k, words[k], flips, found, nearest, limit, lowest)
             entries.append(entry)
             if delta is not None:
                 deltas[k] = delta
-            told(100 + number + 1)
-    probabilities = margins.scores.softmax(0) if readings.matrix is None else None
+            told(100 + len(entries))
     return FlipRadii(
         prediction=margins.name(margins.predicted),
-        probability=None if probabilities is None else float(probabilities[margins.predicted]),
+        probability=margins.probability(margins.scores),
         limit=limit,
         words=tuple(sorted(entries, key=lambda entry: (entry.radius is None, entry.radius, entry.word))),
         map=phi.config(),
@@ -112,7 +115,27 @@ def flip_radius(
         checked=f"plain map, {phi.plain_precision}",
         version=__version__,
         deltas=deltas,
+        kind="next token" if isinstance(phi, PretrainedMap) and not phi.model.classifies else "class",
     )
+
+
+def _real_words(
+    margins: Margins,
+    encoded: Tokens | None,
+    chosen: Sequence[int],
+    most: int,
+    every: bool,
+    seconds: float | None,
+    cancel: Cancel | None,
+) -> Iterator[tuple[int, RealSearch]]:
+    """Try real words in the place of each chosen word; each gets an equal share of the time that is left."""
+    end = None if seconds is None else time.perf_counter() + seconds
+    for number, k in enumerate(chosen):
+        if encoded is None:
+            yield k, RealSearch(None, 0, "rows have no words")
+            continue
+        share = None if end is None else (end - time.perf_counter()) / (len(chosen) - number)
+        yield k, nearest_real(margins, encoded, k, most, cancel, every=every, seconds=share)
 
 
 def check_limit(radius: Any) -> float:
@@ -203,11 +226,14 @@ def _entry(
     found: dict[int, Nearest],
     nearest: RealSearch,
     limit: float,
+    lowest: dict[int, float | None],
 ) -> tuple[WordFlip, Tensor | None]:
     """Put together what is known of one word."""
     text, span, tokens = about
     norms = {token: float(margins.X[token].norm()) for token in tokens}
-    shares = {t: math.inf if flip is None else float(flip[0].norm()) / norms[t] for t, flip in flips.items()}
+    own = {token: flips[token] for token in tokens}
+    shares = {t: math.inf if flip is None else float(flip[0].norm()) / norms[t] for t, flip in own.items()}
+    left = [value for t in tokens if (value := lowest.get(t)) is not None]
     token = min(tokens, key=lambda t: shares[t])
     flip = flips[token]
     proofs: dict[int, Proof] = {t: prove(margins, t, limit * norms[t]) for t in tokens}
@@ -229,5 +255,7 @@ def _entry(
         tried=nearest.tried,
         untried=nearest.untried,
         gradients=math.ceil(sum(found[t].runs for t in tokens)),
+        lowest=min(left) if left else None,
+        best=nearest.best,
     )
     return entry, None if flip is None else flip[0]

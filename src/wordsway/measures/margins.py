@@ -93,6 +93,10 @@ class Margins:
         """The class that has overtaken the predicted one; None where none has."""
         return int(scores.argmax()) if float(self._margin(scores)) > 0 else None
 
+    def probability(self, scores: Float[Tensor, " classes"]) -> float | None:
+        """The probability of the class that is predicted for the text as it is; None for scores of a readout."""
+        return float(scores.softmax(0)[self.predicted]) if self.readout.matrix is None else None
+
     def _margin(self, scores: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batch"]:
         own = scores[..., self.predicted]
         others = torch.cat([scores[..., : self.predicted], scores[..., self.predicted + 1 :]], -1)

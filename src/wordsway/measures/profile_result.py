@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from wordsway.measures.ranks import shared_ranks
 from wordsway.support.plotting import GREY, new_axes, plain
 from wordsway.support.result import Result
 
@@ -29,7 +30,8 @@ class WordProfile:
 class RadiusProfile(Result):
     """The change of the features against the radius, one line a word, in the order of the text. `radii` are in units of
     each word's own norm. Changes found never fall with the radius, since a larger ball contains the smaller ones.
-    `prediction` is there where flip radii were searched too."""
+    `prediction` is there where flip radii were searched too. `search_spread` is by how much the search's answer varies,
+    relative to it."""
 
     format: ClassVar[str] = "wordsway.radius-profile/1"
     compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text", "radius"), "lower")
@@ -45,6 +47,7 @@ class RadiusProfile(Result):
     checked: str
     version: str
     made: dict[str, Any] | None = None
+    search_spread: float = 0.0
 
     def summary(self) -> str:
         """Say what was measured in a line."""
@@ -54,6 +57,17 @@ class RadiusProfile(Result):
         """The largest change of a word at a radius, over the smallest: how far words differ there."""
         values = [word.lower[position] for word in self.words]
         return max(values) / max(min(values), 1e-300)
+
+    @property
+    def ranked(self) -> tuple[WordProfile, ...]:
+        """The words from the largest change at the smallest radius to the smallest."""
+        return tuple(sorted(self.words, key=lambda word: -word.lower[0]))
+
+    @property
+    def ranks(self) -> list[tuple[int, int]]:
+        """The rank of each word of `ranked` at the smallest radius, as (first possible rank, how many are possible)."""
+        ordered = self.ranked
+        return shared_ranks([w.lower[0] for w in ordered], self.search_spread, [w.upper[0] for w in ordered])
 
     def records(self) -> list[dict[str, Any]]:
         """Make the table: one row for each word and radius."""

@@ -29,7 +29,7 @@ from wordsway.support.progress import Progress
 from wordsway.tokens import Tokens, as_text, check_size
 
 ENCODER = "minilm"  # what embeds a text for a map, unless given
-OUTPUT, AT = "last", "embeddings"  # what is observed of a model, and where moves enter it, unless given
+AT = "embeddings"  # where moves enter a model, unless given
 
 
 class QuestionError(InputError):
@@ -49,7 +49,8 @@ class Question:
     map        a name with options (raf:heads=4; `recipe` may hold further ones), or a map with weights
     encoder    of a text for a map: what embeds it, at which `layer`; `raw` rows keep their norms
     n, d       of a map: keep the first n tokens and d coordinates of an encoded text
-    model      a name, folder, hub id or opened model; what is observed is its `output`, and moves enter it `at`
+    model      a name, folder, hub id or opened model; what is observed is its `output` (logits where it has them, else
+               last), and moves enter it `at`
     max_tokens where the tokenizer crops a text
     word       the word to move: itself, or its number from 1; else `token` as for `word_sensitivity`, which also has
                `joint`, `special`, `tokens_at_once`, `choose`, `ball`, `certificate` and `random_draws`
@@ -68,7 +69,7 @@ class Question:
     n: int | None = None
     d: int | None = None
     model: Any = None
-    output: str = OUTPUT
+    output: str | None = None
     at: str = AT
     max_tokens: int | None = None
     word: str | int | None = None
@@ -95,8 +96,8 @@ class Question:
         elif self.recipe:
             raise QuestionError("recipe", " has options of a map that is given by its name")
         find_at(self.at)
-        if self.model is None and (self.output != OUTPUT or self.at != AT):
-            raise QuestionError("output" if self.output != OUTPUT else "at", " belongs to a model, not to a map")
+        if self.model is None and (self.output is not None or self.at != AT):
+            raise QuestionError("output" if self.output is not None else "at", " belongs to a model, not to a map")
         several_of(self.tokens_at_once, self.choose, self.ball, self.joint, candidates=self.tokens_at_once or 0)
         check_effort(self.budget)
         find_device(self.device)

@@ -54,20 +54,20 @@ def radius_profile(
 ) -> RadiusProfile:
     """Measure the largest change that each word can cause, for one radius after another.
 
-    `model_or_map` is a model (name, folder, hub id, live with its `tokenizer`), of which `output` is observed (last
-    unless given), or a map (a name such as "raf", or one with weights) or a function of rows. `text` is a text, an
-    encoded one, rows (n, d), or a list of texts, which gives one data frame. `radii` are in units of each word's
-    own norm; they are searched from small to large, each beginning with what the one before found, so that the change
-    never falls. `word` is one word, or its number from 1. With `flips`, the radius at which the prediction changes is
-    searched as well (`flip_radius`); unless given, it is for classifiers. A word of several tokens has, at each radius,
-    the change of its best token. `progress` is called with (steps done, steps in all), or True to show it.
+    `model_or_map` is a model (name, folder, hub id, live with its `tokenizer`), of which `output` is observed (logits
+    where it has them, else last), or a map (a name such as "raf", or one with weights) or a function of rows. `text` is
+    a text, an encoded one, rows (n, d), or a list of texts, which gives one data frame. `radii` are in units of each
+    word's own norm; they are searched from small to large, each beginning with what the one before found, so that the
+    change never falls. `word` is one word, or its number from 1. With `flips`, the radius at which the prediction
+    changes is searched as well (`flip_radius`); unless given, it is for classifiers. A word of several tokens has, at
+    each radius, the change of its best token. `progress` is called with (steps done, steps in all), or True to show it.
     """
     began = time.perf_counter()
     shares = check_radii(radii)
     check_budget(budget)
     source = Source(output, None, tokenizer, None, max_tokens, check_size(seed, "seed", least=0), device)
     if is_model(model_or_map) and not (isinstance(model_or_map, str) and is_map(model_or_map)):
-        source = replace(source, output=output or "last", at=at)
+        source = replace(source, at=at)
     phi, (text,) = source.open(model_or_map, text)
     X, encoded = as_text(text, "text"), text if isinstance(text, Tokens) else None
     phi.check(X)
@@ -92,6 +92,7 @@ def radius_profile(
         seconds=time.perf_counter() - began,
         checked=str(job.check),
         version=__version__,
+        search_spread=phi.search_spread,
     )
 
 

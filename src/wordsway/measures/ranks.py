@@ -1,41 +1,71 @@
-"""Ranks of numbers that a search found: those that differ by less than the search's own spread share one."""
+"""Ranks of words whose numbers are uncertain: words that are not separated share ranks."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
+NOT_IMPORTANCE = (
+    "This is the largest possible effect of a change to one word, not the word's importance: for attributions use "
+    "Captum or inseq."
+)
 _MOST_NAMED = 5  # of the words that tie, in a sentence
 
 
-def shared_ranks(values: Sequence[float], spread: float) -> list[tuple[int, int]]:
-    """(rank, how many share it) of each value; rank 1 is the largest.
+def rank_ranges(count: int, above: Callable[[int, int], bool]) -> list[tuple[int, int]]:
+    """(first possible rank, how many ranks are possible) of each of `count` words; rank 1 is the largest.
 
-    Going down, a value ties with the first of its group if it is at least (1 - spread) times that one: a chain of
-    close values does not become one group. With a spread of 0 no two values tie, not even equal ones.
+    `above(i, j)` says whether word i is separated from word j and above it. A word ranks behind all words that are
+    above it and before all that it is above, so (1, 4) reads "1-4": one of the first four.
     """
-    order = sorted(range(len(values)), key=lambda k: -values[k])
-    groups: list[list[int]] = []
-    for k in order:
-        if groups and spread > 0 and values[k] >= values[groups[-1][0]] * (1 - spread):
-            groups[-1].append(k)
-        else:
-            groups.append([k])
-    ranks = [(0, 0)] * len(values)
-    first = 1
-    for group in groups:
-        for k in group:
-            ranks[k] = (first, len(group))
-        first += len(group)
+    ranks = []
+    for k in range(count):
+        ahead = sum(above(j, k) for j in range(count) if j != k)
+        behind = sum(above(k, j) for j in range(count) if j != k)
+        ranks.append((1 + ahead, count - ahead - behind))
     return ranks
 
 
+def shared_ranks(lower: Sequence[float], spread: float, upper: Sequence[float | None] = ()) -> list[tuple[int, int]]:
+    """Ranks of what a search found on one map.
+
+    Two are separated where the lower bound of one is above the upper bound of the other. Where the search's own
+    `spread` is known, a difference that exceeds it separates too: such a search is repeated and gives the same order.
+    """
+    proven = [math.inf if value is None else value for value in upper] or [math.inf] * len(lower)
+
+    def above(i: int, j: int) -> bool:
+        return lower[i] > proven[j] or (spread > 0 and lower[j] < lower[i] * (1 - spread))
+
+    return rank_ranges(len(lower), above)
+
+
+def tie_levels(values: Sequence[float], ranks: Sequence[tuple[int, int]]) -> list[float]:
+    """The value by which each word is coloured: words whose ranks overlap, directly or through others, get their
+    common mean."""
+    order = sorted(range(len(values)), key=lambda k: (ranks[k][0], -values[k]))
+    groups: list[list[int]] = []
+    end = 0
+    for k in order:
+        first, tied = ranks[k]
+        if not groups or first > end:
+            groups.append([])
+        groups[-1].append(k)
+        end = max(end, first + tied - 1)
+    levels = [0.0] * len(values)
+    for group in groups:
+        for k in group:
+            levels[k] = math.fsum(values[j] for j in group) / len(group)
+    return levels
+
+
 def rank_name(rank: int, tied: int) -> str:
-    """A rank as people read it: "1", or "1-4" where four share it."""
+    """A rank as people read it: "1", or "1-4" where it is one of four."""
     return str(rank) if tied == 1 else f"{rank}-{rank + tied - 1}"
 
 
 def tie_sentence(names: Sequence[str], spread: float) -> str:
     """Write the sentence about several words that tie at the top; `names` are ready to be shown."""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return (
-        f"{len(names)} words tie ({', '.join(names[:_MOST_NAMED])}{more}): their numbers differ by less than the "
-        f"search's own spread, {100 * spread:g}%."
-    )
+    why = "their bounds overlap, so this map does not separate them."
+    if spread > 0:
+        why = f"their numbers differ by less than the search's own spread, {100 * spread:g}%."
+    return f"{len(names)} words tie ({', '.join(names[:_MOST_NAMED])}{more}): {why}"

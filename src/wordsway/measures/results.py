@@ -30,9 +30,11 @@ class TokenSensitivity:
 
 @dataclass(frozen=True)
 class WordSensitivity:
-    """The bounds for one word of a text: its best single token, or all of its tokens moved together. Rank 1 is the
-    largest effect found; `tied` words share a rank (1, 1, 1, 4, ...), as their numbers differ by less than the search's
-    spread. `span` are the characters of the text that the word takes, `tokens` what moves for `lower`."""
+    """The bounds for one word of a text: its best single token, or all of its tokens moved together. Ranks from `rank`
+    on, `tied` of them, are possible for it, 1 being the largest effect: a word may be before or behind those that it is
+    not separated from. Two words are separated where the lower bound of one is above the upper bound of the other or,
+    of a deep model, where their numbers differ by more than the search's spread. `span` are the characters of the text
+    that the word takes, `tokens` what moves for `lower`."""
 
     word: int
     text: str
@@ -104,7 +106,7 @@ class Sensitivity(Result):
     several tokens moved at once: how they were chosen, and whether each had a ball of its own. `deltas` are the moves
     found for `per_token` (in memory only, not in a file), `explained` what they do to some words (`ws.explain`), `made`
     how it was made. `spread` is by how much the search's answer for one token varies over seeds and processors,
-    relative to it: words whose `lower` are closer than that tie.
+    relative to it.
     """
 
     format: ClassVar[str] = "wordsway.sensitivity/2"
@@ -158,7 +160,8 @@ class Sensitivity(Result):
 
     @property
     def top_words(self) -> tuple[WordSensitivity, ...]:
-        """The words of rank 1, the largest effect found first; more than one where they tie."""
+        """The words that may be the first, the largest effect found first; one only where it is separated from all
+        others."""
         return tuple(word for word in self.ranked_words if word.rank == 1)
 
     @property

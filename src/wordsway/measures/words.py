@@ -87,7 +87,7 @@ def rank_words(encoded: Tokens, table: Sequence[TokenSensitivity], spread: float
     """The bounds for each word that was measured whole or in part, in the order of the text.
 
     Several moves of one word: `lower` is the best of them. What bounds the word is the bound on its joint move, if that
-    was made, else the largest over its pieces. Words whose `lower` differ by less than `spread` share a rank.
+    was made, else the largest over its pieces. Words that are not separated share ranks (`shared_ranks`).
     """
     found: list[tuple[int, TokenSensitivity, TokenSensitivity]] = []
     for word, pieces in enumerate(encoded.pieces):
@@ -98,7 +98,7 @@ def rank_words(encoded: Tokens, table: Sequence[TokenSensitivity], spread: float
         ceilings = [entry for entry in entries if len(entry.tokens) == widest]
         ceiling = max(ceilings, key=lambda entry: math.inf if entry.upper is None else entry.upper)
         found.append((word, max(entries, key=lambda entry: entry.lower), ceiling))
-    ranks = shared_ranks([best.lower for _, best, _ in found], spread)
+    ranks = shared_ranks([best.lower for _, best, _ in found], spread, [top.upper for _, _, top in found])
     return tuple(
         WordSensitivity(
             word=word,

@@ -1,17 +1,19 @@
 """A measurement as parts of a report."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from wordsway.measures.ranks import rank_name, tie_sentence
+from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name, tie_levels, tie_sentence
 from wordsway.measures.results import Sensitivity, WordExplanation, WordSensitivity
-from wordsway.report.parts import Detail, Facts, Grid, Report, Seen, Shaded, Words, level_of
+from wordsway.report.parts import Bar, Detail, Facts, Grid, Report, Seen, Shaded, Words, level_of
 from wordsway.report.svg import picture
 from wordsway.studies.panels.scene import COLOURS, MARKERS, clip
 from wordsway.support.plotting import lines
 
 _MOST_SEEN = 24  # tokens listed with their attention
 _MOST_LINES = 5
+_MOST_BARS = 40
 
 
 def of_measurement(result: Sensitivity) -> Report:
@@ -43,9 +45,7 @@ def lead_of(result: Sensitivity) -> list[str]:
         what = f"\u201c{clip(top[0].text)}\u201d (word {top[0].word + 1})" if len(top) == 1 else "one word"
     if result.together is not None:
         what = f"tokens {', '.join(map(str, result.tokens))} together"
-    said = [
-        f"A move of {what} changes the features by at least {result.lower:.4g} times their norm: a search found it."
-    ]
+    said = [f"Changing {what} can alter the output by {result.lower:.3g} times its own size (found by search)."]
     if len(top) > 1:
         names = [f"\u201c{clip(word.text)}\u201d" for word in top]
         said.append(f"Largest possible effect found: {tie_sentence(names, result.spread)}")
@@ -54,41 +54,77 @@ def lead_of(result: Sensitivity) -> list[str]:
         count = len(result.per_token)
         alone = "it" if result.together is None else "these tokens"
         whose = alone if count == 1 else f"any of the {count} tokens or words that were measured"
-        said.append(f"No move of {whose} within the radius can do more than {result.upper:.4g}{odds}.")
+        said.append(f"No allowed change to {whose} can exceed {result.upper:.3g} (proven){odds}.")
     else:
         why = result.upper_reason
         said.append(
             "An upper bound was not asked for." if why == "not asked for" else f"There is no upper bound: {why}."
         )
     if result.random is not None:
-        said.append(f"A random move of that size does {result.random.mean:.3g} on average.")
+        said.append(f"The typical (random) change of that size alters it by {result.random.mean:.3g}.")
+    if result.words:
+        said.append(NOT_IMPORTANCE)
     if not result.words and result.text is not None:
         said.append(f"The text: {clip(result.text['text'], 400)}")
     return said
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A word as the coloured text shows it."""
+
+    word: int
+    span: tuple[int, int]
+    text: str
+    rank: tuple[int, int]
+    lower: float
+    upper: float | None
+    reason: str | None
+
+
 def words_of(result: Sensitivity) -> Words:
+    """The text of a measurement with its words coloured, and what is known of some of them."""
     assert result.words is not None and result.text is not None
-    text, used = result.text["text"], max(end for _, end in result.text["offsets"])
-    low, high = min(word.lower for word in result.words), max(word.lower for word in result.words)
+    words = [Measured(w.word, w.span, w.text, (w.rank, w.tied), w.lower, w.upper, w.upper_reason) for w in result.words]
+    return coloured_text(result.text, words, {each.word: detail_of(result, each) for each in result.explained or ()})
+
+
+def coloured_text(source: dict[str, Any], words: Sequence[Measured], details: dict[int, Detail]) -> Words:
+    """A text with each word on a shade from 0 to the largest value, and a bar for each word."""
+    text, used = source["text"], max(end for _, end in source["offsets"])
+    values = [word.lower for word in words]
+    low, high = min(values), max(values)
+    levels = dict(zip((w.word for w in words), tie_levels(values, [w.rank for w in words]), strict=True))
+    top = max(words, key=lambda word: word.lower)
     pieces: list[Any] = []
     position = 0
-    for word in sorted(result.words, key=lambda word: word.span):
+    for word in sorted(words, key=lambda word: word.span):
         start, end = word.span
         if start < position or end <= start:
             continue  # where it stands is not known; the table has it
         pieces += [text[position:start]] if start > position else []
-        shade = level_of(word.lower, low, high)
+        shades = level_of(levels[word.word], 0.0, high), level_of(word.lower, low, high)
         pieces.append(
-            Shaded(word.word, text[start:end], shade, rank_name(word.rank, word.tied), word == result.top_word,
-                   len(result.words), word.lower, word.upper, word.upper_reason)
+            Shaded(word.word, text[start:end], *shades, rank_name(*word.rank), word == top, len(words), word.lower,
+                   word.upper, word.reason)
         )  # fmt: skip
         position = end
     cropped = len(text[used:]) if text[used:].strip() else 0
     rest = text[position:used] if cropped else text[position:]
     pieces += [rest] if rest else []
-    details = {each.word: detail_of(result, each) for each in result.explained or ()}
-    return Words("The text", result, pieces, low, high, cropped, details)
+    return Words("The text", pieces, low, high, cropped, details, _bars(words))
+
+
+def _bars(words: Sequence[Measured]) -> list[Bar]:
+    """Bars of the words, the largest first."""
+    most = max(word.upper or word.lower for word in words) or 1.0
+    return [
+        Bar(
+            word.text, rank_name(*word.rank), word.lower, word.upper, 100 * word.lower / most,
+            0.0 if word.upper is None else 100 * max(0.0, word.upper - word.lower) / most,
+        )
+        for word in sorted(words, key=lambda word: -word.lower)[:_MOST_BARS]
+    ]  # fmt: skip
 
 
 def detail_of(result: Sensitivity, explained: WordExplanation) -> Detail:

@@ -128,7 +128,13 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     made.filters["figure"] = figure
+    made.filters["found"] = found
     return made
+
+
+def found(value: float) -> str:
+    """Write a number that a search found: three digits, as it varies by per cents."""
+    return f"{value:#.3g}".rstrip(".") if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.3g}"
 
 
 def figure(value: Any) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from wordsway.measures.results import Sensitivity, WordExplanation
+from wordsway.measures.results import WordExplanation
 
 MOST_ROWS = 20_000  # of a table in a page; a larger one is a file of its own
 FIRST_ROWS = 50  # that are there without a script, and on a page of a table
@@ -83,12 +83,12 @@ class Words:
 
     kind: ClassVar[str] = "words"
     title: str
-    result: Sensitivity
     pieces: Sequence[Any]  # str between words, and Shaded words
     low: float
     high: float
     cropped: int
     details: Mapping[int, "Detail"]
+    bars: Sequence["Bar"] = ()
 
 
 @dataclass(frozen=True)
@@ -97,13 +97,26 @@ class Shaded:
 
     word: int
     text: str
-    level: int
+    level: int  # on a scale from 0; words that are not separated share it
+    stretched: int  # on a scale from the smallest value of the text
     rank: str  # "1", or "1-4" where four words tie
     top: bool  # one word of a text, where its keyboard focus begins
     of: int
     lower: float
     upper: float | None
     reason: str | None
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A word with what was found and what is proven, and both as shares of the longest bar, in per cent."""
+
+    text: str
+    rank: str
+    found: float
+    proven: float | None
+    full: float
+    pale: float
 
 
 @dataclass(frozen=True)
@@ -156,7 +169,7 @@ LEVELS = 9
 
 
 def level_of(value: float, low: float, high: float) -> int:
-    """0 (the least of a text) to 8 (the most)."""
+    """The shade of a value between two others: 0 to 8."""
     share = 1.0 if high <= low else (value - low) / (high - low)
     return min(LEVELS - 1, int(share * LEVELS))
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from wordsway.measures.flip_radii import FlipRadii
 from wordsway.measures.profile_result import RadiusProfile
+from wordsway.measures.ranks import NOT_IMPORTANCE
 from wordsway.report.measurement import facts_of
 from wordsway.report.parts import Facts, Grid, Report
 from wordsway.report.svg import picture
@@ -14,6 +15,12 @@ def of_flips(result: FlipRadii) -> Report:
     """Make the report of flip radii."""
     sure = "" if result.probability is None else f" (probability {result.probability:.3f})"
     lead = [f"The prediction is \u201c{result.prediction}\u201d{sure}."]
+    nearest = result.by_real[0]
+    if nearest.real is not None:
+        lead.append(
+            f"The nearest real word that changes it: \u201c{nearest.real.text}\u201d for \u201c{nearest.text}\u201d "
+            f"(word {nearest.word + 1}), {nearest.real.radius:.3g} times the word's own length away."
+        )
     if result.flipped:
         first = result.flipped[0]
         lead.append(
@@ -26,6 +33,7 @@ def of_flips(result: FlipRadii) -> Report:
     if any(math.isinf(word.certified) for word in result.words):
         count = sum(math.isinf(word.certified) for word in result.words)
         lead.append(f"It is proven that no move of any size of {count} of the words can change it.")
+    lead.append(NOT_IMPORTANCE)
     if result.text is not None:
         lead.append(f"The text: {result.text['text']}")
     caption = [

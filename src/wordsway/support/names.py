@@ -100,6 +100,7 @@ CELLS = Registry(
 # Classes of results, by what files call their format.
 RESULTS = {
     "wordsway.sensitivity/2": f"{_MEASURES}.results:Sensitivity",
+    "wordsway.draws/1": f"{_MEASURES}.draws_result:DrawComparison",
     "wordsway.flip-radius/1": f"{_MEASURES}.flip_radii:FlipRadii",
     "wordsway.radius-profile/1": f"{_MEASURES}.profile_result:RadiusProfile",
     "wordsway.logit_ranges/1": f"{_MEASURES}.logit_ranges:LogitRanges",

@@ -41,7 +41,7 @@ function question() {
   const [kind, ...rest] = at("subject").value.split(" ");
   const name = rest.join(" ");
   const asked = { text: at("text").value, radius: whole("radius"), n: whole("n"), budget: at("budget").value, seed: whole("seed") };
-  if (kind === "model") return { ...asked, model: name, output: at("output").value };
+  if (kind === "model") return { ...asked, model: name, output: at("output").value || null };
   const options = at("options").value.trim();
   return {
     ...asked,
@@ -87,15 +87,13 @@ class Live {
 
   colour() {
     this.asked = false;
-    const all = [...this.values.values()];
-    const least = Math.min(...all);
-    const range = Math.max(...all) - least;
+    const most = Math.max(...this.values.values());
     for (const [word, lower] of this.values) {
       const button = this.buttons[word];
-      const share = range > 0 ? (lower - least) / range : 1; // as the report's shades
+      const share = most > 0 ? lower / most : 1; // from 0, as the report's shades
       button.className = `word level-${Math.min(LEVELS - 1, Math.floor(LEVELS * share))}`;
       button.dataset.lower = lower;
-      button.title = `at least ${lower.toFixed(4)}`;
+      button.title = `at least ${lower.toPrecision(3)}`;
     }
   }
 }

@@ -19,7 +19,7 @@ from wordsway.maps.base import TRAINED_SPREAD, FeatureMap, InnerProducts, Prepar
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.batches import Batches, bytes_of_a_text, joined
 from wordsway.models.moving.endings import Ending, find_ending
-from wordsway.models.moving.outputs.base import Output, find_output, find_prefix
+from wordsway.models.moving.outputs.base import Output, find_output, find_prefix, usual_output
 from wordsway.models.running.encoder import check_text, warn_of
 from wordsway.models.running.model import At, Transformer, find_at
 from wordsway.support.cancelling import Cancel, asked_by_modules
@@ -39,8 +39,8 @@ class PretrainedMap(FeatureMap):
     """phi(X) is `output` of a model whose hidden state 0 is X: "last" (every token's last state), "pooled" (their mean;
     "pooled:first" and "pooled:last" are one token's), "logits" (of a classifier, or of the next token), "layer:K",
     "all-layers" (layers 1 to the last, one after the other), "norm" (of each row of the last state), or one of your
-    own, MODULE:NAME. With `at="word-embeddings"`, X is what enters before
-    positions and normalisation.
+    own, MODULE:NAME; None is for "logits" where the model has them, else "last". With `at="word-embeddings"`, X is what
+    enters before positions and normalisation.
 
     `model` is a name, a folder, a hub id, or a live model with its `tokenizer`. `encode` makes the X of a text.
     """
@@ -50,7 +50,7 @@ class PretrainedMap(FeatureMap):
     def __init__(
         self,
         model: Any = "minilm",
-        output: str = "last",
+        output: str | None = "last",
         *,
         tokenizer: Any = None,
         at: str = "embeddings",
@@ -58,7 +58,7 @@ class PretrainedMap(FeatureMap):
     ) -> None:
         self.at: At = find_at(at)
         self.model: Transformer = open_model(model, tokenizer, device)
-        self.output: Output = find_output(output, self.model)
+        self.output: Output = find_output(output or usual_output(self.model), self.model)
         self.search_spread = self.output.spread
         self.n = self.d = None
 

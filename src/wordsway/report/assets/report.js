@@ -8,6 +8,11 @@
     const size = Math.abs(value);
     return size >= 1e-4 && size < 1e4 ? value.toPrecision(4) : String(Number(value.toPrecision(4)));
   };
+  /* Three, for what a search found: it varies by per cents. */
+  const found = (value) => {
+    const size = Math.abs(value);
+    return size >= 1e-3 && size < 1e3 ? value.toPrecision(3) : String(Number(value.toPrecision(3)));
+  };
   const make = (name, text, kind) => {
     const made = document.createElement(name);
     if (text !== undefined) made.textContent = text;
@@ -25,8 +30,8 @@
     card = make("div", undefined, "card");
     card.setAttribute("aria-hidden", "true"); // the word's own label says the same
     card.append(make("b", word.textContent), make("div", `rank ${word.dataset.rank}`));
-    card.append(make("div", `at least ${number(+word.dataset.lower)}`));
-    card.append(make("div", word.dataset.upper ? `at most ${number(+word.dataset.upper)}` : "no upper bound is known"));
+    card.append(make("div", `at least ${found(+word.dataset.lower)}`));
+    card.append(make("div", word.dataset.upper ? `at most ${found(+word.dataset.upper)}` : "no upper bound is known"));
     document.body.append(card);
     const box = word.getBoundingClientRect(), size = card.getBoundingClientRect();
     const left = Math.max(4, Math.min(box.left, document.documentElement.clientWidth - size.width - 4));
@@ -70,8 +75,8 @@
     add("line", { class: "axis", x1: 4, x2: 404, y1: 26, y2: 26 });
     if (upper !== null) add("rect", { class: "open", x: at(lower), y: 17, width: Math.max(0, at(upper) - at(lower)), height: 9 });
     add("rect", { class: "sure", x: 4, y: 17, width: at(lower) - 4, height: 9 });
-    add("text", { x: at(lower), y: 12, "text-anchor": "middle" }, `at least ${number(lower)}`);
-    if (upper !== null) add("text", { x: at(upper), y: 42, "text-anchor": "middle" }, `at most ${number(upper)}`);
+    add("text", { x: at(lower), y: 12, "text-anchor": "middle" }, `at least ${found(lower)}`);
+    if (upper !== null) add("text", { x: at(upper), y: 42, "text-anchor": "middle" }, `at most ${found(upper)}`);
     return draw;
   };
   const fill = (section, word) => {
@@ -83,7 +88,7 @@
     if (word.dataset.lower) panel.append(line(word, scale || 1));
     const known = section.querySelector(`template[data-explains="${CSS.escape(word.dataset.word)}"]`);
     if (known) panel.append(known.content.cloneNode(true));
-    else panel.append(make("p", section.dataset.waiting || "What its move does was not looked into; measure with --explain and a larger number for that.", "note"));
+    else panel.append(make("p", section.dataset.waiting || "Details of this word were not computed; a larger number with --explain does that.", "note"));
     panel.hidden = false;
     panel.dataset.word = word.dataset.word;
   };
@@ -94,6 +99,16 @@
     hide();
     fill(section, word);
     section.dispatchEvent(new CustomEvent("wordsway:chosen", { bubbles: true, detail: { word: Number(word.dataset.word) } }));
+  });
+  /* Colours run from 0 to the largest value; stretched, from the smallest. */
+  document.addEventListener("change", (event) => {
+    const box = event.target instanceof Element ? event.target.closest("input.stretch") : null;
+    if (!box) return;
+    const section = box.closest(".words"), from = section.querySelector(".from");
+    for (const word of section.querySelectorAll(".text .word")) {
+      word.className = `word level-${box.checked ? word.dataset.stretched : word.dataset.level}`;
+    }
+    from.textContent = box.checked ? from.dataset.stretched : "0";
   });
   /* For pages that find out more while they are open: markup that our server made. */
   window.wordsway = {

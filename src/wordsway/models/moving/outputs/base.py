@@ -96,6 +96,11 @@ def find_output(name: str, model: Transformer) -> Output:
     return output
 
 
+def usual_output(model: Transformer) -> str:
+    """The output that is observed unless another is named: logits where the model has them."""
+    return "logits" if model.classifies or model.predicts_tokens else "last"
+
+
 def load_output(name: str) -> type[Output]:
     """Load the class of an output."""
     kind = OUTPUTS.load(name)

@@ -1,0 +1,126 @@
+"""Text that `wordsway measure` prints about a text over several draws of the weights."""
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from wordsway.cli.command import printable, three
+from wordsway.cli.shading import bar, coloured
+from wordsway.cli.show import MOST_ROWS, more
+from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name, tie_levels
+from wordsway.support.names import MAPS
+
+if TYPE_CHECKING:
+    from wordsway.measures.draws_result import DrawComparison, MapDraws, WordDraws
+
+_MOST_NAMED = 5  # words in a sentence
+
+
+def draw_tables(result: "DrawComparison", stretch: bool = False) -> None:
+    """The text with its words coloured, a row a word with both maps side by side, and what is separated."""
+    console = Console(highlight=False)
+    first = result.maps[0]
+    maps = " and ".join(_about(each.name) for each in result.maps)
+    console.print(escape(f"{maps}; {_draws(result)}, n={result.n}, d={result.d}, {_encoder(result)}"), soft_wrap=True)
+    console.print()
+    means = [word.mean for word in first.words]
+    levels = means if stretch else tie_levels(means, [(word.rank, word.tied) for word in first.words])
+    shades = [(word.span, level) for word, level in zip(first.words, levels, strict=True)]
+    coloured(console, result.text, shades, (three(min(means)) if stretch else "0", three(max(means))), stretch)
+    console.print()
+    console.print(_table(console, result))
+    more(console, len(first.words) - MOST_ROWS, "words")
+    console.print(escape(_averages(result)), soft_wrap=True)
+    for each in result.maps:
+        console.print(escape(separation_sentence(result, each)), soft_wrap=True)
+    console.print(_reading(result), soft_wrap=True)
+    console.print(NOT_IMPORTANCE, soft_wrap=True)
+
+
+def separation_sentence(result: "DrawComparison", each: "MapDraws") -> str:
+    """Say which words of one map may be the first, and how sure that is."""
+    count, top = len(each.words), each.top
+    if count < 2:
+        return f"{each.name}: one word was measured, so there is nothing to compare."
+    names = ", ".join(printable(word.text) for word in top[:_MOST_NAMED])
+    names += f" and {len(top) - _MOST_NAMED} more" if len(top) > _MOST_NAMED else ""
+    how = "the lower bound of one must be above the upper bound of the other"
+    if each.margin is not None:
+        how = f"means must differ by more than {three(each.margin)}; {result.level:.0%} for all pairs together"
+    if len(top) == 1:
+        said = f"largest possible effect found: {names}, separated from all other words"
+    elif not any(each.separated(a, b) for a in each.words for b in each.words):
+        said = "no two words are separated"
+    else:
+        said = f"rank {rank_name(1, len(top))}, not separated: {names}"
+    return f"{each.name}: {said} ({how})."
+
+
+def _averages(result: "DrawComparison") -> str:
+    """Say the mean over words, and the typical change beside it."""
+    said = [
+        f"{each.name} {three(each.mean)}"
+        + ("" if each.typical is None else f", typical (random) change {three(each.typical)}")
+        for each in result.maps
+    ]
+    return f"Mean over words: {'; '.join(said)}. {result.headline}."
+
+
+def _table(console: Console, result: "DrawComparison") -> Table:
+    table = Table(box=None, padding=(0, 1))
+    table.add_column("word")
+    table.add_column("")
+    for m, each in enumerate(result.maps):
+        table.add_column("rank", no_wrap=True)
+        table.add_column(each.name, justify="right")
+        table.add_column("sd", justify="right", no_wrap=True)
+        if m == 0:
+            table.add_column("found, proven", no_wrap=True)
+    words = [{word.word: word for word in each.words} for each in result.maps]
+    first = result.maps[0]
+    most = max(word.proven or word.mean for word in first.words)
+    for about in first.ranked[:MOST_ROWS]:
+        name = Text(printable(about.text), no_wrap=True)
+        name.truncate(16, overflow="ellipsis")
+        cells: list[str | Text] = [name, f"#{about.word + 1}"]
+        for m, known in enumerate(words):
+            cells += _cells(known[about.word])
+            if m == 0:
+                cells.append(bar(console, about.mean, about.proven, most))
+        table.add_row(*cells)
+    return table
+
+
+def _cells(word: "WordDraws") -> list[str]:
+    return [rank_name(word.rank, word.tied), three(word.mean), three(word.sd) if len(word.lower) > 1 else "-"]
+
+
+def _about(name: str) -> str:
+    about = MAPS.get(name.split(":", 1)[0])
+    return name if about is None else f"{name} ({about.about})"
+
+
+def _draws(result: "DrawComparison") -> str:
+    count = len(result.seeds)
+    said = "1 draw of the weights" if count == 1 else f"{count} draws of the weights"
+    if count < result.asked:
+        said += f" ({result.asked} would take too long here: --weights {result.asked} makes them)"
+    return f"{said}, seed {result.seeds[0]}"
+
+
+def _encoder(result: "DrawComparison") -> str:
+    layer = f" layer {result.text['layer']}" if "layer" in result.text else ""
+    return f"encoder {printable(str(result.text.get('encoder')))}{layer}"
+
+
+def _reading(result: "DrawComparison") -> str:
+    """Say what the numbers are."""
+    reach = "its own length" if result.radius == 1 else f"{result.radius:g} times its own length"
+    over = "Mean and sd over draws of the" if len(result.seeds) > 1 else "The"
+    return (
+        f"{over} largest relative change that a search found when a word's embedding may change by {reach}; pale: up "
+        f"to the proven bound. {result.seconds:.1f} s."
+    )
