@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from wordsway.cli.command import command_line
-from wordsway.cli.measure_steps import open_question, option_names, shorter
+from wordsway.cli.measure_steps import answer, answer_profile, open_question, option_names, shorter
 from wordsway.cli.output import ResultOutput, finish
 from wordsway.support.errors import InputError
 
@@ -47,6 +47,27 @@ def maps_asked(map: str | None, recipe: Mapping[str, Any]) -> tuple[str, ...]:
     if map is not None:
         return (map,)
     return MAPS if dict(recipe) == _PLAIN else MAPS[:1]
+
+
+def give_answer(
+    kind: str,
+    question: "Question",
+    end: ResultOutput,
+    radii: list[float],
+    maps: tuple[str, ...],
+    weights: int | None,
+    against: str | None,
+    watch: bool,
+) -> None:
+    """Answer a question in the way that `kind_of_answer` chose."""
+    if kind == "profile":
+        answer_profile(question, radii, end)
+    elif kind == "draws":
+        answer_draws(question, maps, weights, end)
+    elif kind == "model":
+        answer_model(question, end)
+    else:
+        answer(question, against, watch, end)
 
 
 def answer_draws(question: "Question", maps: tuple[str, ...], weights: int | None, end: ResultOutput) -> None:

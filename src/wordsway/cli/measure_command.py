@@ -6,10 +6,8 @@ from wordsway.cli import completion
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import MODEL, OUTPUT, SEARCH, TEXT, WORDS, TextCommand
 from wordsway.cli.many_texts import answered, asks_for_many
-from wordsway.cli.measure_answers import answer_draws, answer_model, kind_of_answer, maps_asked
+from wordsway.cli.measure_answers import give_answer, kind_of_answer, maps_asked
 from wordsway.cli.measure_steps import (
-    answer,
-    answer_profile,
     check_against,
     check_early,
     draw_tokens,
@@ -236,9 +234,4 @@ def measure(
                 seed=seed,
                 device=device,
             )
-        if kind == "profile":
-            answer_profile(question, radii, end)
-        elif kind == "draws":
-            answer_draws(question, maps_asked(map, recipe), weights, end)
-        else:
-            answer_model(question, end) if kind == "model" else answer(question, against, watch, end)
+        give_answer(kind, question, end, radii, maps_asked(map, recipe), weights, against, watch)
