@@ -33,6 +33,7 @@ TOLERANCE = 2e-3  # a search in float32 may end elsewhere in the third digit on 
 
 _FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```\s*$", re.M | re.S)
 _NOTE = re.compile(r"<!-- docs: (.*?)-->", re.S)
+_BARS = re.compile("[█░]+")  # drawn from numbers that stand beside them, and are compared there
 _TIMES = re.compile(r"\b\d+(?:\.\d+)? ?(?:s|ms|min|minutes|seconds|GB|MB)\b|\b\d+ workers?\b")
 
 
@@ -154,7 +155,7 @@ def _line_differs(written: str, printed: str, tolerance: float) -> str:
         printed = " ".join(printed.split()[: len(written.split())])
     shapes, numbers = [], []
     for line in (written, printed):
-        line = _TIMES.sub("TIME", " ".join(line.split()))
+        line = _BARS.sub("BAR", _TIMES.sub("TIME", " ".join(line.split())))
         numbers.append([(found[0], line[: found.start()].endswith(AT_LEAST)) for found in NUMBER.finditer(line)])
         shapes.append(NUMBER.sub("#", line))
     if shapes[0] != shapes[1]:

@@ -16,6 +16,7 @@ from wordsway.measures.results import Sensitivity, WordSensitivity
 from wordsway.measures.separation import separation
 from wordsway.measures.words import describe
 from wordsway.support.cancelling import Cancel
+from wordsway.support.clock import Clock
 from wordsway.support.errors import InputError
 from wordsway.support.seeds import stream
 from wordsway.tokens import Tokens, check_size
@@ -86,13 +87,11 @@ def draws_of(
         if k >= count:
             break
         for name, question in zip(names, questions, strict=True):
-            start = time.perf_counter(), time.process_time()
+            clock = Clock()
             opened = replace(question, seed=drawn).open()
             result = opened.measure(cancel=cancel)
             table[name].append(result)
-            # Processor time is less where other programs hold this one up, which would change the answer; it is more
-            # where several threads work.
-            once += min(time.perf_counter() - start[0], time.process_time() - start[1])
+            once += clock.seconds()
             if first is None:
                 first = result if keep is None else keep(opened, result)
             if progress:

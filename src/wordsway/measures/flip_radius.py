@@ -23,6 +23,7 @@ from wordsway.measures.words import describe, find_words
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.search.nearest_flip import FlipEffort, FlipSearch, Nearest
 from wordsway.support.cancelling import Cancel
+from wordsway.support.clock import Clock
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS
@@ -129,12 +130,12 @@ def _real_words(
     cancel: Cancel | None,
 ) -> Iterator[tuple[int, RealSearch]]:
     """Try real words in the place of each chosen word; each gets an equal share of the time that is left."""
-    end = None if seconds is None else time.perf_counter() + seconds
+    clock = Clock()
     for number, k in enumerate(chosen):
         if encoded is None:
             yield k, RealSearch(None, 0, "rows have no words")
             continue
-        share = None if end is None else (end - time.perf_counter()) / (len(chosen) - number)
+        share = None if seconds is None else (seconds - clock.seconds()) / (len(chosen) - number)
         yield k, nearest_real(margins, encoded, k, most, cancel, every=every, seconds=share)
 
 

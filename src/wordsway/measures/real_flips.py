@@ -1,6 +1,5 @@
 """Real words in the place of another: the nearest that changes a prediction, and the one that lowers it most."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from wordsway.measures.margins import Margins
 from wordsway.models.moving.candidates import Candidates, find_candidates
 from wordsway.models.moving.map import PretrainedMap, rows_of
 from wordsway.support.cancelling import Cancel
+from wordsway.support.clock import Clock
 from wordsway.tokens import Tokens
 
 _STRIDE = 512  # texts whose rows are made at once
@@ -47,7 +47,7 @@ def nearest_real(
     The distance is that of the word's row where moves enter the model. Only words of one token replace a word of one
     token: otherwise the text would have another length, and its rows no distance.
     """
-    began = time.perf_counter()
+    clock = Clock()
     phi, (place, *others) = margins.phi, tokens.pieces[word]
     if not isinstance(phi, PretrainedMap) or tokens.ids is None:
         return RealSearch(None, 0, "this map has no vocabulary")
@@ -65,7 +65,7 @@ def nearest_real(
     while start < len(order) and (every or real is None):
         if cancel:
             cancel()
-        if start and seconds is not None and time.perf_counter() - began > seconds:
+        if start and seconds is not None and clock.seconds() > seconds:
             break
         some = order[start : start + size]
         with torch.no_grad():
