@@ -136,7 +136,8 @@ def _check_text(
 def check_effort(budget: int | str | None) -> int | str | None:
     """Return the budget of a search, a name or a number of evaluations, or raise an InputError."""
     if isinstance(budget, str) and budget not in BUDGETS:
-        raise InputError(f"budget={budget!r} is not known; use a number, or {', '.join(BUDGETS)}")
+        known = ", ".join(BUDGETS)
+        raise InputError(f"budget={budget!r} is not known; use a number, or {known}", argument="budget")
     if budget is not None and not isinstance(budget, str):
         check_size(budget, "budget", least=FEWEST)
     return budget
