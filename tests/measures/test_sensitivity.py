@@ -167,7 +167,7 @@ def text_with(value: float) -> torch.Tensor:
         (torch.ones(4, 5), "d=5 .* d=6"),
         (torch.cat([torch.ones(2, 6), torch.zeros(1, 6)]), "zero row .row 2"),
         (torch.ones(2, 6, dtype=torch.complex64), "real numbers"),
-        ("a text", "array of numbers"),
+        ("a text", "d=384 .* d=6"),  # it is embedded, with the bundled encoder
         ([[1.0, 2.0], [3.0]], "array of numbers"),
     ],
 )

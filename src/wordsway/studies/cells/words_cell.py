@@ -40,7 +40,7 @@ class WordsCell(Cell):
 
     def __post_init__(self) -> None:
         if not self.text.strip():
-            raise InputError("the text is empty", argument="text")
+            raise InputError("text is empty", argument="text")
         if (self.model is None) == (self.map is None):
             raise InputError("a cell is about a model or about a map: give one of the two", argument="model")
         if self.map is not None:
