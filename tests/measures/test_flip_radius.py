@@ -272,7 +272,7 @@ class TestFiles:
         ((linear, rows()), {"readout": [math.nan] * D}, "NaN"),
         ((linear, rows()), {"readout": [1.0] * D, "bias": [1.0, 2.0]}, "bias"),
         ((linear, rows()), {"readout": [0.0] * D}, "no prediction"),
-        ((linear, "a text"), {"readout": [1.0] * D}, "encode the text"),
+        ((linear, "a text"), {"readout": [1.0] * D}, "384 features"),  # the text is embedded with the bundled encoder
         ((linear, rows(), 9), {"readout": [1.0] * D}, "number of a row"),
         ((ws.named_map("rf", 4, D, 0), rows()), {}, "readout="),
     ],

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import wordsway as ws
 from wordsway.cli.main import app
+from wordsway.measures.ranks import rank_name
 from wordsway.report.measurement import lead_of
 from wordsway.report.page import report_html, text_fragment, word_fragment
 from wordsway.report.parts import LEVELS, MOST_ROWS, Grid, Report, level_of
@@ -87,13 +88,15 @@ class TestOneFile:
     def test_every_word_has_its_numbers_and_its_shade(self, evil: ws.Sensitivity) -> None:
         words = {each["data-word"]: each for each in Seen(text_fragment(evil)).of("button")}
         assert evil.words is not None and len(words) == len(evil.words)
-        low, high = min(w.lower for w in evil.words), max(w.lower for w in evil.words)
+        high, shades = max(w.lower for w in evil.words), set()
         for word in evil.words:
             shown = words[str(word.word)]
             assert float(shown["data-lower"] or 0) == pytest.approx(word.lower, rel=1e-5)
             assert float(shown["data-upper"] or 0) == pytest.approx(word.upper, rel=1e-5)
-            assert f"level-{level_of(word.lower, low, high)}" in (shown["class"] or "").split()
-            assert f"rank {word.rank} of {len(words)}" in (shown["aria-label"] or "")
+            assert f"rank {rank_name(word.rank, word.tied)} of {len(words)}" in (shown["aria-label"] or "")
+            shades |= {name for name in (shown["class"] or "").split() if name.startswith("level-")}
+        assert all(word.tied == len(words) for word in evil.words)  # bounds of all words overlap, so
+        assert shades == {f"level-{level_of(high, 0.0, high)}"}  # they share a shade, on a scale from 0
         assert [each["tabindex"] for each in words.values()].count("0") == 1
 
     def test_details_of_a_word(self, evil: ws.Sensitivity) -> None:
@@ -117,7 +120,7 @@ class TestLead:
         whose = f"any of the {len(every.per_token)} tokens or words that were measured"
         assert any(whose in said for said in lead_of(every))
         some = ws.word_sensitivity(phi, tokens, budget="quick", tokens_at_once=2)
-        assert any("No move of these tokens" in said for said in lead_of(some))
+        assert any("No allowed change to these tokens" in said for said in lead_of(some))
         assert lead_of(some)[-1] == "The text: The unbelievably good waiter was rude."
 
     def test_a_very_long_word_is_shortened(self, evil: ws.Sensitivity) -> None:
