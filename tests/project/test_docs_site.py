@@ -83,7 +83,7 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
     missing = [name for name in wordsway.__all__ if f"{getattr(wordsway, name).__module__}.{name}" not in ids]
     assert not missing
     signature = "".join("".join(pages["measure.html"].text).split())
-    assert "word_sensitivity(phi:FeatureMap|Callable[[Tensor],Tensor],X:Any,token:int" in signature
+    assert "word_sensitivity(phi:Any,X:Any,token:int" in signature
 
 
 @pytest.mark.slow
