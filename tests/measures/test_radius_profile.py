@@ -100,7 +100,6 @@ def test_files_and_picture(tmp_path: Path) -> None:
         ((weighted, ws.synthetic_tokens(3, 5), [0.1, -1.0]), {}, "positive number"),
         ((weighted, ws.synthetic_tokens(3, 5)), {"flips": True}, "flips="),
         ((weighted, ws.synthetic_tokens(3, 5)), {"output": "last"}, "output"),
-        ((weighted, TEXT), {}, "encode the text"),
         (("minilm", TEXT, [0.1]), {"flips": True}, "no logits"),
         (("minilm", TEXT, [0.1], "banana"), {}, "not in the text"),
     ],
