@@ -107,3 +107,10 @@ def test_files_and_picture(tmp_path: Path) -> None:
 def test_bad_input(arguments: tuple[Any, ...], options: dict[str, Any], words: str) -> None:
     with pytest.raises(ws.InputError, match=words):
         ws.radius_profile(*arguments, **options)
+
+
+def test_a_function_takes_a_text() -> None:
+    """It is embedded with the bundled encoder, as `word_sensitivity` does."""
+    given = ws.radius_profile(lambda X: X.mean(0), TEXT, [0.1], 1, budget="quick")
+    encoded = ws.radius_profile(lambda X: X.mean(0), ws.encode(TEXT), [0.1], 1, budget="quick")
+    assert given.records() == encoded.records()
