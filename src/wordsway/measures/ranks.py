@@ -45,15 +45,17 @@ def tie_levels(values: Sequence[float], ranks: Sequence[tuple[int, int]]) -> lis
     groups: list[list[int]] = []
     end = 0
     for k in order:
-        first, tied = ranks[k]
+        first, count = ranks[k]
         if not groups or first > end:
             groups.append([])
         groups[-1].append(k)
-        end = max(end, first + tied - 1)
+        end = max(end, first + count - 1)
     levels = [0.0] * len(values)
     for group in groups:
+        tied = [values[k] for k in group]
+        level = min(max(math.fsum(tied) / len(tied), min(tied)), max(tied))  # a division may round beyond all of them
         for k in group:
-            levels[k] = math.fsum(values[j] for j in group) / len(group)
+            levels[k] = level
     return levels
 
 
