@@ -10,6 +10,8 @@ import torch
 
 from wordsway.models.encoding.cache import EmbeddingCache
 from wordsway.models.encoding.synthetic import FunctionEncoder, SyntheticEncoder
+from wordsway.models.loading import bundled
+from wordsway.models.loading.bundled_embeddings import bundled_embeddings
 from wordsway.models.loading.load import live_encoder, load_encoder
 from wordsway.models.loading.locate import locate
 from wordsway.models.running.encoder import Encoder, check_text, warn_of
@@ -85,7 +87,7 @@ def encode(
         check_size(max_tokens, "max_tokens")
     if not checked:
         return []
-    find, recipe = _resolve(encoder, tokenizer, find_device(device))
+    find, recipe = _resolve(encoder, tokenizer, find_device(device), layer)
     store = None
     if recipe is not None and (not single if cache is None else cache):
         folder = Path(cache) if isinstance(cache, str | os.PathLike) else None
@@ -136,8 +138,11 @@ def find_encoder(encoder: Any, tokenizer: Any, device: torch.device) -> Encoder:
     return _resolve(encoder, tokenizer, device)[0]()
 
 
-def _resolve(encoder: Any, tokenizer: Any, device: torch.device) -> tuple[Callable[[], Encoder], dict[str, Any] | None]:
-    """Return a function that opens the encoder, and what its rows depend on (None where that is unknown)."""
+def _resolve(
+    encoder: Any, tokenizer: Any, device: torch.device, layer: int | None = None
+) -> tuple[Callable[[], Encoder], dict[str, Any] | None]:
+    """Return a function that opens the encoder, and what its rows depend on (None where that is unknown). It is the
+    whole encoder unless one hidden state is enough."""
     if isinstance(encoder, tuple) and len(encoder) == 2 and tokenizer is None:
         encoder, tokenizer = encoder
     if isinstance(encoder, str) and encoder in _SYNTHETIC:
@@ -151,6 +156,8 @@ def _resolve(encoder: Any, tokenizer: Any, device: torch.device) -> tuple[Callab
             )
         location = locate(encoder)
         recipe = {"encoder": location.name, "revision": location.revision, "device": device.type}
+        if location.name == bundled.NAME and layer == 0 and device.type == "cpu":
+            return lambda: bundled_embeddings(location), recipe
         return lambda: load_encoder(location, str(device)), recipe
     if hasattr(encoder, "base_model") and hasattr(encoder, "config"):
         return lambda: live_encoder(encoder, tokenizer), None

@@ -6,34 +6,20 @@ as its input, so for k below the last one the model is stopped there.
 
 import inspect
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from wordsway.models.running.encoder import Encoder, crop
-from wordsway.models.running.word_ids import group_words
+from wordsway.models.running.encoder import Encoder
+from wordsway.models.running.pieces import Pieces, read_pieces
 from wordsway.support.errors import InputError
 from wordsway.tokens import Tokens
 
 # Of a batch, padding included, through the embedding layer; half through whole blocks, which need more for a token.
 _BATCH_TOKENS = 4096
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """A text after its tokenizer."""
-
-    text: str
-    ids: tuple[int, ...]
-    tokens: tuple[str, ...]
-    word_ids: tuple[int | None, ...]
-    special: tuple[bool, ...]
-    offsets: tuple[tuple[int, int], ...]
-    full_length: int | None  # before it was cropped, where it was
-    unknown: tuple[str, ...]
 
 
 class Reached(Exception):
@@ -91,19 +77,7 @@ class PretrainedEncoder(Encoder):
 
     def as_tokens(self, pieces: Pieces, X: Float[Tensor, "n d"], place: dict[str, Any]) -> Tokens:
         """Raw rows with their words; `place` says which rows of the model they are."""
-        return Tokens(
-            X=X,
-            tokens=pieces.tokens,
-            word_ids=pieces.word_ids,
-            special=torch.tensor(pieces.special, dtype=torch.bool),
-            offsets=pieces.offsets,
-            text=pieces.text,
-            normalized=False,
-            ids=pieces.ids,
-            source={"encoder": self.name, "revision": self.revision, **place},
-            full_length=pieces.full_length,
-            unknown=pieces.unknown,
-        )
+        return pieces.with_rows(X, {"encoder": self.name, "revision": self.revision, **place})
 
     def tokenize(self, texts: Sequence[str], max_tokens: int | None = None) -> list[Pieces]:
         """Pieces, words and special tokens; what looks like a special token in a text is text."""
@@ -114,45 +88,8 @@ class PretrainedEncoder(Encoder):
             split_special_tokens=True,
             verbose=False,
         )
-        found = []
-        unknown_id = self.tokenizer.unk_token_id
-        for index, text in enumerate(texts):
-            encoding = encoded[index]
-            # The library makes a new list whenever one of these is asked for.
-            ids, tokens, offsets, own = encoding.ids, encoding.tokens, encoding.offsets, encoding.word_ids
-            special = [bool(mark) for mark in encoding.special_tokens_mask]
-            which = "the text" if len(texts) == 1 else f"text {index}"
-            if all(special):
-                raise InputError(f"{which} has no words: the tokenizer of {self.name} leaves nothing of it")
-            kept = crop(len(special), special, max_tokens)
-            if self.limit is not None and len(kept) > self.limit:
-                raise InputError(
-                    f"{which} has {len(special)} tokens, but {self.name} takes at most {self.limit}; give --max-tokens "
-                    f"{self.limit} (in Python max_tokens={self.limit}) to keep only its beginning"
-                )
-            words = group_words(text, own, offsets, special)
-            cropped = len(kept) < len(ids)
-            if cropped:
-                ids, tokens, offsets = [ids[k] for k in kept], [tokens[k] for k in kept], [offsets[k] for k in kept]
-                words, special = [words[k] for k in kept], [special[k] for k in kept]
-            unknown = [
-                text[start:end]
-                for token, (start, end), added in zip(ids, offsets, special, strict=True)
-                if token == unknown_id and not added
-            ]
-            found.append(
-                Pieces(
-                    text=text,
-                    ids=tuple(ids),
-                    tokens=tuple(tokens),
-                    word_ids=tuple(words),
-                    special=tuple(special),
-                    offsets=tuple(offsets),
-                    full_length=len(own) if cropped else None,
-                    unknown=tuple(unknown),
-                )
-            )
-        return found
+        encodings = [encoded[index] for index in range(len(texts))]
+        return read_pieces(texts, encodings, self.name, self.limit, self.tokenizer.unk_token_id, max_tokens)
 
     def states(self, ids: Sequence[Sequence[int]], layer: int) -> list[Float[Tensor, "_ d"]]:
         """The hidden state `layer` of each text in one padded batch, float32 on the CPU."""
