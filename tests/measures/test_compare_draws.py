@@ -9,7 +9,7 @@ import pytest
 import wordsway as ws
 from wordsway.measures.compare_draws import draw_seeds, draws_of
 from wordsway.measures.question import Question
-from wordsway.measures.separation import separation
+from wordsway.measures.separation import separation, studentized_range
 
 TEXT = "I love her smile"
 
@@ -28,6 +28,14 @@ def test_two_words_are_a_paired_t_test() -> None:
     interval = ttest_rel(one, two).confidence_interval(0.95)
     assert found is not None and found.freedom == 4
     assert found.margin == pytest.approx((interval.high - interval.low) / 2, rel=1e-6)
+
+
+@pytest.mark.parametrize(("words", "freedom"), [(2, 1), (3, 2), (4, 12), (10, 36), (50, 196), (240, 956), (30, 29)])
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.99])
+def test_the_studentized_range_is_scipys(words: int, freedom: int, level: float) -> None:
+    from scipy.stats import studentized_range as known
+
+    assert studentized_range(level, words, freedom) == pytest.approx(known.ppf(level, words, freedom), rel=1e-7)
 
 
 def test_what_all_words_share_does_not_count() -> None:
