@@ -19,7 +19,7 @@ MARK = "§"
 # Tests that must notice: a file, and which of its tests.
 SMALL = "tests/certificates/test_small_radius.py -k exact or attained or masses or bend or remainder"
 FOURTH = "tests/certificates/test_fourth_powers.py -k budget or tangent or line or interval"
-SEPARABLE = "tests/certificates/test_certify.py -k cells or interval or psi or coupling or one_token"
+SEPARABLE = "tests/certificates/test_certify.py -k cells or interval or psi or coupling or one_token or hull"
 ELLIPSOID = "tests/certificates/test_ellipsoid.py"
 NORM = "tests/models/test_norm_bound.py -k attained or dual_value"
 

@@ -12,6 +12,7 @@ from wordsway.certificates import row_geometry, separable_bound
 from wordsway.certificates.certify import certify
 from wordsway.certificates.several_bound import _row_bounds
 from wordsway.maps.attention.attention_view import AttentionView
+from wordsway.maps.attention.scores.softmax import Softmax
 from wordsway.search.ascent import maximize
 from wordsway.search.regions import Ball
 from wordsway.testing.certificate_tests import largest_seen
@@ -184,6 +185,54 @@ def test_coupling_bounds_the_trust_region(rng: torch.Generator) -> None:
         claimed = mu * 1.3**2 + tail
         assert (seen <= claimed).all()
         assert claimed.min() <= 2.0 * seen
+
+
+def captured_rows(alpha: float, sigma: float) -> row_geometry.Rows:
+    """Two rows that a gain of 200 captures, nearly by a step. A move along the token changes their logits oppositely,
+    one across it alike: M = sigma (1, 1) / sqrt(2). The token's own row does not count."""
+    two = torch.ones(2, dtype=torch.float64)
+    return row_geometry.Rows(
+        score=Softmax(), radius=1.0, pooled=200 * two, logit=0 * two, old=0 * two,
+        pull=torch.tensor([alpha, -alpha], dtype=torch.float64), offset_along=0 * two, rest_across=0 * two,
+        offset_sq=1000 * two, reaches=300 * two, sigma_sq=sigma**2 * two[:1], z=2 * sigma**2 * two[:1],
+        own_points=0 * two, own_offset_sq=0.0, own_along=0.0, own_across=0.0, own_most=0.0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("alpha", "sigma", "lam", "b"), [(200.0, 1.0, 0.0125, 0.0), (0.0, 400.0, 0.0125, 0.0), (0.0, 200.0, 1e-4, -2.0)]
+)
+def test_the_dual_of_an_interval_is_attained(alpha: float, sigma: float, lam: float, b: float) -> None:
+    """For given multipliers, in the middle of an interval, rows at their best gains and the best v reach nearly what is
+    claimed. What matters is the tangent of the squares, the budget of squares, and that of the sum, in turn."""
+    rows = captured_rows(alpha, sigma)
+    t = torch.linspace(-300, 300, 60001, dtype=torch.float64)
+    share = rows.score.share(rows.pooled[:, None], t.expand(2, -1))
+    separate = (share.square() * 1001 - b * t - lam * t.square()).amax(1).sum()
+    v = math.copysign(1.0, b)
+    reached = float(separate) + b * v * math.sqrt(2) * sigma + lam * sigma**2
+    which, half = torch.arange(2), 0.3
+    ends = [(c, 1.0) for c in (-half, half)]
+    dual = separable_bound._dual(rows, which, torch.ones(2, dtype=torch.float64), 0.0, half, ends, t, None)
+    claimed = dual(separable_bound.Multipliers(lam, b / (2 * lam)))
+    assert reached <= claimed <= 1.04 * reached
+
+
+@pytest.mark.parametrize("far", [True, False])
+def test_the_hull_of_the_own_row_is_attained(far: bool, rng: torch.Generator) -> None:
+    """A row that ends at the moved token, or at the furthest of the others."""
+    X = torch.randn(5, 6, generator=rng, dtype=torch.float64)
+    X[0 if far else 3] *= 20
+    view = ws.RandomAttention.from_weights(torch.zeros(6, 6, dtype=torch.float64)).view(X, [0])
+    assert isinstance(view, AttentionView)
+    rows, row, radius = row_geometry.row_geometry(view, 2.0), X.mean(0), 2.0
+    e = X[0] / X[0].norm()
+    beside = X[0] - row - ((X[0] - row) @ e) * e
+    for c in (-0.6, 0.0, 0.8):
+        across = radius * math.sqrt(1 - c * c)
+        moved = X[0] + c * radius * e + across * beside / beside.norm()
+        wanted = (moved if far else X[3]) - row
+        assert separable_bound._own_row(rows, c, across) == pytest.approx(float(wanted.square().sum()), rel=1e-9)
 
 
 def test_one_token_is_exact() -> None:

@@ -229,6 +229,14 @@ def test_own_row_bound_is_nearly_attained() -> None:
     assert 0.6 * bound < float(rows_of(view, delta)[0].norm()) <= bound * (1 + 1e-9)
 
 
+def test_the_reach_of_the_bend_is_attained() -> None:
+    """Keys are orthogonal to the move: the logit of the token for itself changes by its bend alone."""
+    X = torch.tensor([[40.0, 0.0, 0.0], [0.0, 40.0, 0.0]], dtype=torch.float64)
+    row = own_row_bound.own_row(make_view(X, torch.diag(torch.tensor([0.0, 0.0, 2.0], dtype=torch.float64))))
+    assert row is not None
+    assert float(row.reach(0.5)[row.place]) == pytest.approx(2 * 0.5**2)
+
+
 def test_cells_cover_the_bend() -> None:
     X = torch.tensor([[40.0, 0.0, 0.0], [0.0, 40.0, 0.0]], dtype=torch.float64)
     view = make_view(X, torch.diag(torch.tensor([0.0, 0.0, 2.0], dtype=torch.float64)))

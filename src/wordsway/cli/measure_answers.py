@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.cli.command import command_line
 from wordsway.cli.measure_steps import answer, answer_profile, open_question, option_names, shorter
-from wordsway.cli.output import ResultOutput, finish
+from wordsway.cli.output import ResultOutput, finish, ways
 from wordsway.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SECONDS = 20.0  # for all draws, unless a number of them is given
 REAL_SECONDS = 60.0  # for the real words of a text: a classifier of MiniLM's size tries 400 in each of 20 places
-SMALL = 0.1  # of a word's length: there words of a model still differ
+SMALL = 0.1  # of a word's norm: there words of a model still differ
 _PLAIN = {"depth": None, "activation": "relu", "temperature": 1.0}  # options of a map that nobody gave
 
 
@@ -81,7 +81,8 @@ def answer_draws(question: "Question", maps: tuple[str, ...], weights: int | Non
         named = isinstance(question.encoder, str)
         return end.complete(opened.phi, opened.X, result, None if named else question.encoder)
 
-    with option_names(), progress_bar("map", "--weights 1, --map raf or --budget quick") as update:
+    open_ways = {"--weights 1": True, f"--map {maps[0]}": len(maps) > 1, "--budget quick": question.budget != "quick"}
+    with option_names(), progress_bar("map", ways(open_ways)) as update:
         result = draws_of(
             question,
             maps,
@@ -134,4 +135,4 @@ def _expected(opened: "OpenQuestion", phi: "PretrainedMap") -> float | None:
     asked = opened.question
     if isinstance(asked.budget, int) or not isinstance(opened.X, Tokens):
         return None
-    return flip_seconds(phi, opened.X, asked.word, asked.budget or "default", None, str(asked.device))
+    return flip_seconds(phi, opened.X, asked.word, asked.budget or "default", None, str(asked.device), REAL_SECONDS)

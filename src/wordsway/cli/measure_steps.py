@@ -114,7 +114,7 @@ def shorter(question: "Question") -> str:
     alone = question.word is None and isinstance(question.text, str)
     bounded = question.certificate and question.model is None
     used = {"--word W": alone, "--budget quick": question.budget != "quick", "--no-certificate": bounded}
-    return ways({**used, "--max-tokens N": question.max_tokens is None and isinstance(question.text, str)})
+    return ways({**used, "--max-tokens N": question.max_tokens is None and alone})
 
 
 def open_question(question: "Question") -> "OpenQuestion":

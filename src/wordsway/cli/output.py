@@ -41,7 +41,7 @@ class ResultOutput:
         if self.explained and not result.words:
             raise InputError("--explain looks into words: it needs a text, and tokens that move alone")
         if count and result.words:
-            with progress_bar("word explained", "--explain N") as update:
+            with progress_bar("word explained", "--explain 0") as update:
                 result = explain(
                     phi,
                     X,

@@ -1,5 +1,6 @@
 """Estimates, before a search of a pre-trained model, of how long it takes: its runs, times the time of one."""
 
+import math
 import time
 from collections.abc import Sequence
 
@@ -7,12 +8,11 @@ import torch
 from torch import Tensor
 
 from wordsway.maps.base import FeatureMap, View
-from wordsway.measures.flip_radius import REAL_WORDS, chosen_words
+from wordsway.measures.flip_radius import REAL_WORDS, chosen_words, search_steps
 from wordsway.measures.question import OpenQuestion
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.search.effort import LOOK, Effort
 from wordsway.search.landmarks import landmarks_cost
-from wordsway.search.nearest_flip import FlipEffort
 from wordsway.search.places import WORTH_IT
 from wordsway.support.names import BUDGETS
 from wordsway.support.seeds import generator
@@ -61,14 +61,21 @@ def evaluations_used(tokens: int, budget: str) -> float:
 
 
 def flip_seconds(
-    phi: PretrainedMap, text: Tokens, word: str | int | None, budget: str, real_words: int | None, device: str
+    phi: PretrainedMap,
+    text: Tokens,
+    word: str | int | None,
+    budget: str,
+    real_words: int | None,
+    device: str,
+    most_seconds: float = math.inf,
 ) -> float:
-    """Estimate how long it takes to find the smallest moves that change a prediction, and real words that do."""
+    """Estimate how long it takes to find the smallest moves that change a prediction, and real words that do, within
+    `most_seconds`."""
     words = chosen_words(text, len(text), word)
     tokens = [token for k in words for token in text.pieces[k]]
     tried = REAL_WORDS[budget] if real_words is None else real_words
     each = _AROUND * time_of_run(phi, text.X, tokens[0], float(text.X[tokens[0]].norm()), device)
-    return each * (FlipEffort().scaled(BUDGETS[budget]).most * len(tokens) + LOOK * tried * len(words))
+    return each * search_steps(len(tokens), budget) + min(most_seconds, each * LOOK * tried * len(words))
 
 
 def time_of_run(phi: FeatureMap, X: Tensor, token: int, radius: float, device: torch.device | str) -> float:

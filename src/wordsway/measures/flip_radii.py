@@ -76,7 +76,8 @@ class FlipRadii(Result):
     `prediction` is what is predicted for the text as it is (`probability` of it, for a model's logits), and `limit` the
     largest move that was allowed, in units of each word's norm. `gradients` counts all runs of the search: one without
     a gradient counts 0.4. `deltas` are the moves found, by word (in memory only, not in a file). `kind` says what the
-    prediction is: a "class", or the "next token" of a causal model.
+    prediction is: a "class", or the "next token" of a causal model. `second` is the class that is next to the
+    prediction, with its probability.
     """
 
     format: ClassVar[str] = "wordsway.flip-radius/1"
@@ -97,6 +98,7 @@ class FlipRadii(Result):
     deltas: dict[int, Tensor] = field(default_factory=dict)
     made: dict[str, Any] | None = None
     kind: str = "class"
+    second: tuple[str, float] | None = None
 
     def summary(self) -> str:
         """Say the smallest radius in a line."""
@@ -136,9 +138,11 @@ class FlipRadii(Result):
                 "real_word": None if word.real is None else word.real.text,
                 "real_radius": None if word.real is None else word.real.radius,
                 "real_distance": None if word.real is None else word.real.distance,
+                "real_to": None if word.real is None else word.real.to,
                 "lowest": word.lowest,
                 "best_word": None if word.best is None else word.best.text,
                 "best_probability": None if word.best is None else word.best.probability,
+                "best_to": None if word.best is None else word.best.to,
                 "tried": word.tried,
                 "norm": word.norm,
                 "gradients": word.gradients,

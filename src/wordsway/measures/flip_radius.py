@@ -21,6 +21,7 @@ from wordsway.measures.real_flips import RealSearch, nearest_real
 from wordsway.measures.sensitivity import check_effort
 from wordsway.measures.words import describe, find_words
 from wordsway.models.moving.map import PretrainedMap
+from wordsway.search.effort import LOOK
 from wordsway.search.nearest_flip import FlipEffort, FlipSearch, Nearest
 from wordsway.support.cancelling import Cancel
 from wordsway.support.clock import Clock
@@ -85,14 +86,16 @@ def flip_radius(
     usual = REAL_WORDS[budget if isinstance(budget, str) else "default"]
     most = check_size(usual if real_words is None else real_words, "real_words", least=0)
 
-    def told(done: int) -> None:
+    steps = search_steps(len(tokens), budget), LOOK * most  # of the search, and of each word's real ones
+
+    def told(share: float, words: int = 0) -> None:
         if cancel:
             cancel()
         if callable(progress):
-            progress(done, 100 + len(chosen))
+            progress(round(share * steps[0] + words * steps[1]), round(steps[0] + len(chosen) * steps[1]))
 
     with phi.cancellable(cancel):
-        found = find_flips(margins, tokens, limit, budget, seed, lambda share: told(int(100 * share)))
+        found = find_flips(margins, tokens, limit, budget, seed, told)
         flips = {token: checked_flip(margins, token, found[token], limit) for token in tokens}
         moves = {token: None if flip is None else flip[0] for token, flip in flips.items()}
         lowest = lowest_probabilities(margins, tokens, moves, limit, budget, cancel) if effects else {}
@@ -102,7 +105,8 @@ def flip_radius(
             entries.append(entry)
             if delta is not None:
                 deltas[k] = delta
-            told(100 + len(entries))
+            told(1.0, len(entries))
+    second = margins.second()
     return FlipRadii(
         prediction=margins.name(margins.predicted),
         probability=margins.probability(margins.scores),
@@ -116,6 +120,7 @@ def flip_radius(
         checked=f"plain map, {phi.plain_precision}",
         version=__version__,
         deltas=deltas,
+        second=second,
         kind="next token" if isinstance(phi, PretrainedMap) and not phi.model.classifies else "class",
     )
 
@@ -146,6 +151,17 @@ def check_limit(radius: Any) -> float:
     return float(radius)
 
 
+def search_steps(tokens: int, budget: int | str | None) -> float:
+    """The runs that a search for the smallest moves of so many tokens makes, at most."""
+    return _effort(budget).most * tokens
+
+
+def _effort(budget: int | str | None) -> FlipEffort:
+    if isinstance(budget, int):
+        return FlipEffort().within(budget)
+    return FlipEffort().scaled(BUDGETS[budget or "default"])
+
+
 def find_flips(
     margins: Margins,
     tokens: Sequence[int],
@@ -156,15 +172,12 @@ def find_flips(
 ) -> dict[int, Nearest]:
     """Search the smallest move of each token that changes the prediction."""
     norms = margins.X.norm(dim=1)
-    effort = (
-        FlipEffort().within(budget) if isinstance(budget, int) else FlipEffort().scaled(BUDGETS[budget or "default"])
-    )
     search = FlipSearch(
         open=margins.open,
         X=margins.X,
         tokens=tokens,
         most=[limit * float(norms[token]) for token in tokens],
-        effort=effort,
+        effort=_effort(budget),
         seed=check_size(seed, "seed", least=0),
         size=margins.phi.side_by_side(len(margins.X), margins.X.shape[1], 1),
         progress=progress,

@@ -97,6 +97,15 @@ class Margins:
         """The probability of the class that is predicted for the text as it is; None for scores of a readout."""
         return float(scores.softmax(0)[self.predicted]) if self.readout.matrix is None else None
 
+    def second(self) -> tuple[str, float] | None:
+        """The class that is nearest to being predicted for the text as it is, and its probability; None for scores of a
+        readout, and for a single class."""
+        if self.readout.matrix is not None or len(self.scores) < 2:
+            return None
+        likely = self.scores.softmax(0)
+        likely[self.predicted] = -1
+        return self.name(int(likely.argmax())), float(likely.amax())
+
     def _margin(self, scores: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batch"]:
         own = scores[..., self.predicted]
         others = torch.cat([scores[..., : self.predicted], scores[..., self.predicted + 1 :]], -1)

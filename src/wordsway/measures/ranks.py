@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 
 NOT_IMPORTANCE = (
-    "This is the largest possible effect of a change to one word, not the word's importance: for attributions use "
-    "Captum or inseq."
+    "This is what a change to one word can do at most, not the word's importance: for attributions use Captum or inseq."
 )
 _MOST_NAMED = 5  # of the words that tie, in a sentence
 

@@ -141,12 +141,13 @@ class Sensitivity(Result):
 
     def summary(self) -> str:
         """Say the bounds in a line."""
-        upper = "-" if self.upper is None else f"{self.upper:.4f}"
+        upper = "-" if self.upper is None else f"{self.upper:#.3g}"
+        name = self.map["map"] if "model" not in self.map else f"{self.map['output']} of {self.map['model']}"
         where, top = f"token {self.token}", self.top_words
         if top:
             where = f"word {top[0].text!r}" if len(top) == 1 else f"one of {len(top)} words that tie"
         count = f", {len(self.per_token)} moves" if len(self.per_token) > 1 else ""
-        return f"at least {self.lower:.4f} at {where}, at most {upper}; {self.map['map']}{count}"
+        return f"relative change of at least {self.lower:#.3g} at {where}, at most {upper}; {name}{count}"
 
     @property
     def checked(self) -> str:

@@ -19,6 +19,7 @@ Progress = Tell | bool | None  # of a library call: a function of (done, in all)
 LINE_EVERY = 10.0  # seconds, where stderr is no terminal
 LONG = 5.0  # seconds in all, from which work is announced with an estimate
 _SOON = 1.5  # seconds after which the pace says how long the rest takes
+_TELLING = 0.1  # share of the work from which the pace tells more than what was expected before
 _FEWEST = 50  # things to do below which a library call shows no bar of its own
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
@@ -44,6 +45,12 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def exactly(seconds: float) -> str:
+    """Write a time to the second, which shows that it goes on."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{max(1, rest)} s"
 
 
 @contextmanager
@@ -94,12 +101,12 @@ class Pace:
         """Describe it in one line."""
         gone = time.monotonic() - self.began
         counted = f"{self.what} {self.done} of {self.total}" if self.total else self.what
-        if self.expected is not None and self.expected > gone:
-            rest = self.expected - gone
+        if self.done and self.done >= _TELLING * self.total:
+            rest = gone * (self.total - self.done) / self.done
         else:
-            rest = gone * (self.total - self.done) / self.done if self.done else None
+            rest = None if self.expected is None else max(0.0, self.expected - gone) or None
         left = "" if rest is None else f", about {duration(rest)} left"
-        return f"{counted}, {duration(gone)} so far{left}" + (f"  {self.label}" if self.label else "")
+        return f"{counted}, {exactly(gone)} so far{left}" + (f"  {self.label}" if self.label else "")
 
 
 @contextmanager
