@@ -25,8 +25,10 @@ class Tokens:
     """A text that was embedded: one row of X a token, and which word of the text each token belongs to.
 
     `special` marks what the tokenizer added by itself ([CLS], [SEP], BOS): context, but no word of the text. A token
-    outside of every word (a special one, or white space) has the word id None. `offsets` are the characters of `text`
-    that a token stands for, (0, 0) where there are none. `source` says which encoder, layer and preparation made X.
+    outside of every word (a special one, or white space) has the word id None, others the index of their word in
+    `words`, from 0 as in all sequences here; results and `word=` count words from 1. `offsets` are the characters of
+    `text` that a token stands for, (0, 0) where there are none. `source` says which encoder, layer and preparation made
+    X.
     """
 
     X: Float[Tensor, "n d"]

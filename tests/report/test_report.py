@@ -213,8 +213,8 @@ class TestWhatIsRefused:
         [
             ("no json", "is not JSON"),
             ("[1, 2]", "no result of this version"),
-            ('{"format": "wordsway.layers/1"}', "damaged"),
-            ('{"format": "wordsway.sensitivity/2"}', "damaged"),
+            ('{"format": "wordsway.layers/2"}', "damaged"),
+            ('{"format": "wordsway.sensitivity/3"}', "damaged"),
             ('{"format": "other/1"}', "'other/1'"),
         ],
     )

@@ -47,7 +47,7 @@ class TestOneStep:
         X, base = tokens.X.double(), phi(tokens.X.double())
         draws = torch.Generator().manual_seed(0)
         for step in steps:
-            assert step.token in tokens.pieces[step.word]
+            assert step.token in tokens.pieces[step.word - 1]
             size = radius * float(X[step.token].norm())
             changes = []
             for _ in range(30):
@@ -185,7 +185,7 @@ class TestCommand:
         assert json.loads(compared.output)["compared_rows"] == values["compared_rows"]
         assert (tmp_path / "both.png").read_bytes().startswith(b"\x89PNG")
         for row, word in zip(values["compared_rows"], results[0].words or (), strict=True):
-            assert row["key"] == {"word": word.number, "text": word.text} and row["values"][0] == word.lower
+            assert row["key"] == {"word": word.word, "text": word.text} and row["values"][0] == word.lower
             assert row["difference"] == row["values"][1] - row["values"][0] and row["tied"] is False
 
 

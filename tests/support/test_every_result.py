@@ -50,17 +50,17 @@ def flips(text: str) -> ws.Flips:
 
 
 MAKE: dict[str, Callable[[str], Result]] = {
-    "wordsway.sensitivity/2": sensitivity,
-    "wordsway.draws/1": lambda text: ws.compare_draws(text, weights=2, budget=24, random_draws=4),
-    "wordsway.flip-radius/1": lambda text: classifier(ws.flip_radius, text, 1, budget=8, real_words=3),
-    "wordsway.radius-profile/1": lambda text: classifier(ws.radius_profile, text, [0.1, 0.5], 1, flips=False, **QUICK),
-    "wordsway.logit_ranges/1": lambda text: ws.logit_ranges("sentiment", text),
-    "wordsway.substitution/1": substitution,
-    "wordsway.substitutions/1": lambda text: classifier(
+    "wordsway.sensitivity/3": sensitivity,
+    "wordsway.draws/2": lambda text: ws.compare_draws(text, weights=2, budget=24, random_draws=4),
+    "wordsway.flip-radius/2": lambda text: classifier(ws.flip_radius, text, 1, budget=8, real_words=3),
+    "wordsway.radius-profile/2": lambda text: classifier(ws.radius_profile, text, [0.1, 0.5], 1, flips=False, **QUICK),
+    "wordsway.logit_ranges/2": lambda text: ws.logit_ranges("sentiment", text),
+    "wordsway.substitution/2": substitution,
+    "wordsway.substitutions/2": lambda text: classifier(
         ws.substitutions, text, 2, candidates=["hate", "film", "see"], progress=QUICK["progress"]
     ),
-    "wordsway.layers/1": lambda text: classifier(ws.layer_profile, text, 2, real_words=False, noise_draws=2, **QUICK),
-    "wordsway.attention/1": lambda text: classifier(ws.attention_maps, text, word=2, attract=True, budget="quick"),
+    "wordsway.layers/2": lambda text: classifier(ws.layer_profile, text, 2, real_words=False, noise_draws=2, **QUICK),
+    "wordsway.attention/2": lambda text: classifier(ws.attention_maps, text, word=2, attract=True, budget="quick"),
     "wordsway.prompts/1": prompts,
     "wordsway.comparison/1": lambda text: ws.compare_results(
         [ws.logit_ranges("sentiment", text), ws.logit_ranges("sentiment", text, at="word-embeddings")]

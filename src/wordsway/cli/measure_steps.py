@@ -193,7 +193,7 @@ def compare(opened: "OpenQuestion", against: str, end: ResultOutput) -> None:
     other = asked.encode(against)
     place = changed_word(text, other)
     options: dict[str, Any] = {"encoder": asked.encoder, "seed": asked.seed, "device": asked.device}
-    words = random_words(text, place, asked.random_draws, **options) if asked.random_draws else []
+    words = random_words(text, place + 1, asked.random_draws, **options) if asked.random_draws else []
     with waiting("searching the largest change of this word"):
         result = end.compared(substitution(opened.phi, text, other, words, **opened.search))
     finish(result, end.as_json, end.out, show.substitution)

@@ -42,7 +42,7 @@ def substitution(compared: "Substitution") -> None:
     """Print the effect of one substitution, beside the worst case and random words."""
     console = Console(highlight=False)
     before, after = escape(printable(compared.before)), escape(printable(compared.after))
-    console.print(f"[bold]{before}[/] -> [bold]{after}[/], word {compared.word + 1}", soft_wrap=True)
+    console.print(f"[bold]{before}[/] -> [bold]{after}[/], word {compared.word}", soft_wrap=True)
     table = _plain_table()
     table.add_row(
         "change of the features", f"[bold]{three(compared.change)}[/]", f"moves the word by {compared.size:.2f} radii"
@@ -96,7 +96,7 @@ def _bounds(console: Console, result: "Sensitivity") -> None:
     top = result.top_word
     where = f"token {result.token}"
     if top is not None and top.tokens == result.tokens:
-        where = f"word {top.word + 1}" if top.tied == 1 else f"one of {len(result.top_words)} words that tie"
+        where = f"word {top.word}" if top.tied == 1 else f"one of {len(result.top_words)} words that tie"
     elif result.together is not None:
         names = [str(k) for k in result.tokens]
         if result.text is not None:
@@ -139,10 +139,10 @@ def _words(console: Console, result: "Sensitivity") -> None:
         name.truncate(30, overflow="ellipsis")
         bounds = [three(word.lower), *([three(word.upper)] if certified else [])]
         line = bar(console, word.lower, word.upper, most)
-        table.add_row(rank_name(word.rank, word.tied), name, f"word {word.word + 1}", *bounds, line)
+        table.add_row(rank_name(word.rank, word.tied), name, f"word {word.word}", *bounds, line)
     assert result.text is not None
     for entry in result.per_token:  # special tokens that were asked for
-        if result.text["word_ids"][entry.token] is None:
+        if result.text["word_numbers"][entry.token] is None:
             name = Text(printable(result.text["tokens"][entry.token]))
             bounds = [three(entry.lower), *([three(entry.upper)] if certified else [])]
             table.add_row("", name, f"token {entry.token}", *bounds)
@@ -154,7 +154,7 @@ def _words(console: Console, result: "Sensitivity") -> None:
         console.print(f"Largest possible effect found: {tie_sentence(names, result.spread)}", soft_wrap=True)
         return
     console.print(
-        f"Largest possible effect found: [bold]{escape(printable(top.text))}[/] (word {top.word + 1}), separated from "
+        f"Largest possible effect found: [bold]{escape(printable(top.text))}[/] (word {top.word}), separated from "
         "all other words. This is not the same as importance.",
         soft_wrap=True,
     )

@@ -50,7 +50,7 @@ def _words(console: Console, result: "FlipRadii") -> Table:
         best = _name("-") if word.best is None else _name(word.best.text)
         left = _left(None if word.best is None else word.best.probability)
         table.add_row(
-            rank_name(*rank), _name(word.text), f"#{word.word + 1}", *cells, distance, three(word.radius),
+            rank_name(*rank), _name(word.text), f"#{word.word}", *cells, distance, three(word.radius),
             _flip_bar(console, word, result.limit), _left(word.lowest), best, left,
         )  # fmt: skip
     return table
@@ -107,7 +107,7 @@ def encoder_tables(result: "RadiusProfile", stretch: bool = False) -> None:
     for word, rank in list(zip(words, ranks, strict=True))[:MOST_ROWS]:
         line = bar(console, word.lower[-1], word.upper[-1], most)
         cells = [three(value) for value in word.lower]
-        table.add_row(rank_name(*rank), _name(word.text), f"#{word.word + 1}", *cells, line)
+        table.add_row(rank_name(*rank), _name(word.text), f"#{word.word}", *cells, line)
     console.print(table)
     more(console, len(words) - MOST_ROWS, "words")
     console.print(

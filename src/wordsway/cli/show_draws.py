@@ -85,7 +85,7 @@ def _table(console: Console, result: "DrawComparison") -> Table:
     for about in first.ranked[:MOST_ROWS]:
         name = Text(printable(about.text), no_wrap=True)
         name.truncate(16, overflow="ellipsis")
-        cells: list[str | Text] = [name, f"#{about.word + 1}"]
+        cells: list[str | Text] = [name, f"#{about.word}"]
         for m, known in enumerate(words):
             cells += _cells(known[about.word])
             if m == 0:

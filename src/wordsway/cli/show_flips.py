@@ -46,7 +46,7 @@ def _table(words: "tuple[WordFlip, ...]") -> Table:
         real = Text("-") if word.real is None else _name(word.real.text)
         cells = [_short(word.radius), _short(word.distance), Text("-") if word.to is None else _name(_class(word.to))]
         distance = _short(None if word.real is None else word.real.radius)
-        table.add_row(_name(word.text), f"word {word.word + 1}", *cells, _certified(word.certified), real, distance)
+        table.add_row(_name(word.text), f"word {word.word}", *cells, _certified(word.certified), real, distance)
     return table
 
 
@@ -98,7 +98,7 @@ def profile_table(result: "RadiusProfile") -> None:
     ranked = sorted(result.words, key=lambda word: -word.lower[0])
     for word in ranked[:MOST_ROWS]:
         flip = [] if result.prediction is None else [_short(word.flip)]
-        table.add_row(_name(word.text), f"word {word.word + 1}", *(f"{value:.3g}" for value in word.lower), *flip)
+        table.add_row(_name(word.text), f"word {word.word}", *(f"{value:.3g}" for value in word.lower), *flip)
     if all(None not in word.upper for word in result.words):
         most = [max(word.upper[k] or 0.0 for word in result.words) for k in range(len(result.radii))]
         table.add_row("no word can exceed", "", *(f"{value:.3g}" for value in most))
@@ -126,7 +126,7 @@ def ranges_table(result: "LogitRanges") -> None:
         table.add_column(name, justify="left" if name in ("word", "", "class") else "right")
     lead = max(result.logits)
     for each in result.words[: 1 if same else MOST_ROWS]:
-        where = ("any one word", "") if same else (_name(each.text), f"word {each.word + 1}")
+        where = ("any one word", "") if same else (_name(each.text), f"word {each.word}")
         for k, label in enumerate(result.labels):
             own = label == result.prediction
             margin = "-" if own else f"{lead - result.logits[k]:.3g}"

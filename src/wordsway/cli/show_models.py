@@ -25,7 +25,7 @@ def layer_table(profile: "LayerProfile") -> None:
     which = "all heads" if profile.head is None else f"head {profile.head}"
     console.print(
         escape(
-            f"{short_name(profile.model)}, moves of {printable(profile.word_text)!r} (word {profile.word + 1}) of norm "
+            f"{short_name(profile.model)}, moves of {printable(profile.word_text)!r} (word {profile.word}) of norm "
             f"{profile.radius:.3f} at its {profile.at}; attracting: {which} of layer 1"
         ),
         soft_wrap=True,
@@ -89,7 +89,7 @@ def _map(console: Console, maps: "AttentionMaps", after: bool) -> None:
 
 def _targets(console: Console, maps: "AttentionMaps") -> None:
     table = Table("head", "as it is", "closed form", "ascent", box=None, padding=(0, 1))
-    word = f"[bold]{escape(printable(maps.word_text or ''))}[/] (word {(maps.word or 0) + 1})"
+    word = f"[bold]{escape(printable(maps.word_text or ''))}[/] (word {maps.word})"
     console.print(
         f"mass on {word} in layer {maps.layer}, when a move of norm {maps.radius:.3f} targets that head:",
         soft_wrap=True,
@@ -172,7 +172,7 @@ def _replacements(rows: "tuple[Replacement, ...] | list[Replacement]") -> Table:
     if with_label:
         table.add_column("next token" if with_kl else "prediction")
     for rank, row in enumerate(rows, start=1):
-        cells = [str(rank), _name(row.before), f"word {row.word + 1}", _name(row.after), number(row.change)]
+        cells = [str(rank), _name(row.before), f"word {row.word}", _name(row.after), number(row.change)]
         cells.append(f"{row.similarity:.2f}")
         if with_kl:
             cells.append(number(row.kl))

@@ -123,7 +123,7 @@ def probe_sensitivity(
             )
             assert result.words is not None and result.random is not None
             best = result.ranked_words[0]
-            found.append(ProbedText(text, result.lower, best.word + 1, best.text, result.random.mean, best.tied))
+            found.append(ProbedText(text, result.lower, best.word, best.text, result.random.mean, best.tied))
     return ProbeReport(tuple(found), output, float(radius), budget, seed, time.perf_counter() - began)
 
 

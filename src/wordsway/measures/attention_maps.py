@@ -46,7 +46,7 @@ class AttentionMaps(Result):
     has no others.
     """
 
-    format: ClassVar[str] = "wordsway.attention/1"
+    format: ClassVar[str] = "wordsway.attention/2"
     compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("layer", "head"), "before")
     in_memory: ClassVar[tuple[str, ...]] = ("before", "after")
 
@@ -206,7 +206,7 @@ def attention_maps(
     elif word is not None:
         place = find_word(tokens, word)
         moving = tokens.pieces[place]
-        more = {"word": place, "word_text": tokens.words[place], "tokens": moving}
+        more = {"word": place + 1, "word_text": tokens.words[place], "tokens": moving}
         rows = seers(opened, len(tokens), moving)
         more["mass_before"] = mass(before, moving, rows)
         if attract:

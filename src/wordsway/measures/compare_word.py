@@ -25,7 +25,7 @@ class Substitution(Result):
     `random` is the change under random words of the vocabulary; `above_random` the share of them that change less.
     """
 
-    format: ClassVar[str] = "wordsway.substitution/1"
+    format: ClassVar[str] = "wordsway.substitution/2"
     in_memory: ClassVar[tuple[str, ...]] = ("worst",)  # a result of its own, which is added as it saves itself
 
     word: int
@@ -49,7 +49,7 @@ class Substitution(Result):
     def records(self) -> list[dict[str, Any]]:
         """Make the table: one row."""
         names = ("before", "after", "change", "size", "share", "share_at_least", "share_same_size", "above_random")
-        row: dict[str, Any] = {"word": self.word + 1, **{name: getattr(self, name) for name in names}}
+        row: dict[str, Any] = {"word": self.word, **{name: getattr(self, name) for name in names}}
         row |= {"worst_lower": self.worst.lower, "worst_upper": self.worst.upper}
         return [row | {"random_mean": None if self.random is None else self.random.mean}]
 
@@ -66,11 +66,10 @@ class Substitution(Result):
         return bars(ax, list(values), list(values.values()), [False] * len(values), "relative change", title)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Substitution":
-        """Make a result from what `to_dict` gave."""
-        worst = Sensitivity.from_dict(values["worst"])
-        rest = {name: value for name, value in values.items() if name not in ("format", "worst")}
-        return cls(**read_fields(cls, rest, given=("worst",)), worst=worst)
+    def read(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Read the fields from JSON values."""
+        rest = {name: value for name, value in values.items() if name != "worst"}
+        return read_fields(cls, rest, given=("worst",)) | {"worst": Sensitivity.from_dict(values["worst"])}
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, as JSON values."""
@@ -92,7 +91,7 @@ def substitution(phi: Any, before: Any, after: Any, others: Sequence[Any] = (), 
     pieces = before.pieces[word]
     options = {"random_draws": 0, **options, "joint": len(pieces) > 1}
     worst = word_sensitivity(phi, before, list(pieces), **options)
-    (bounds,) = [entry for entry in worst.words or () if entry.word == word]
+    (bounds,) = [entry for entry in worst.words or () if entry.word == word + 1]
     radius = max(entry.radius for entry in worst.per_token)
     made = change(phi, before, after)
     size = float((after.X - before.X)[list(pieces)].double().norm()) / radius
@@ -102,7 +101,7 @@ def substitution(phi: Any, before: Any, after: Any, others: Sequence[Any] = (), 
         same = max(w.lower for w in word_sensitivity(phi, before, list(pieces), **longer).words or ())
     changes = torch.tensor([change(phi, before, other) for other in others], dtype=torch.float64)
     return Substitution(
-        word=word,
+        word=word + 1,
         before=before.words[word],
         after=after.words[word],
         change=made,

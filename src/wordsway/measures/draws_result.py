@@ -87,7 +87,7 @@ class DrawComparison(Result):
     together with probability `level` over the draws. `first` is the whole measurement of the first map's first draw.
     """
 
-    format: ClassVar[str] = "wordsway.draws/1"
+    format: ClassVar[str] = "wordsway.draws/2"
     compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("map", "word", "text"), "mean")
     in_memory: ClassVar[tuple[str, ...]] = ("first",)  # a result of its own, which is added as it saves itself
 
@@ -116,7 +116,7 @@ class DrawComparison(Result):
         return [
             {
                 "map": each.name,
-                "word": word.word + 1,
+                "word": word.word,
                 "text": word.text,
                 "rank": rank_name(word.rank, word.tied),
                 "mean": word.mean,
@@ -135,10 +135,10 @@ class DrawComparison(Result):
         return super().to_dict() | {"first": self.first.to_dict()}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "DrawComparison":
-        """Make a result from what `to_dict` gave."""
-        rest = {name: value for name, value in values.items() if name not in ("format", "first")}
-        return cls(**read_fields(cls, rest, given=("first",)), first=Sensitivity.from_dict(values["first"]))
+    def read(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Read the fields from JSON values."""
+        rest = {name: value for name, value in values.items() if name != "first"}
+        return read_fields(cls, rest, given=("first",)) | {"first": Sensitivity.from_dict(values["first"])}
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a row a word: the mean change found on each map, its spread over draws, and the proven bound."""

@@ -75,11 +75,11 @@ class FlipRadii(Result):
 
     `prediction` is what is predicted for the text as it is (`probability` of it, for a model's logits), and `limit` the
     largest move that was allowed, in units of each word's norm. `gradients` counts all runs of the search: one without
-    a gradient counts 0.4. `deltas` are the moves found, by word (in memory only, not in a file). `kind` says what the
-    prediction is: a "class", or the "next token" of a causal model.
+    a gradient counts 0.4. `deltas` are the moves found, by the word's number (in memory only, not in a file). `kind`
+    says what the prediction is: a "class", or the "next token" of a causal model.
     """
 
-    format: ClassVar[str] = "wordsway.flip-radius/1"
+    format: ClassVar[str] = "wordsway.flip-radius/2"
     compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text"), "radius")
     in_memory: ClassVar[tuple[str, ...]] = ("deltas",)
 
@@ -127,7 +127,7 @@ class FlipRadii(Result):
         """Make the table: one row a word, the smallest radius first."""
         return [
             {
-                "word": word.word + 1,
+                "word": word.word,
                 "text": word.text,
                 "radius": word.radius,
                 "distance": word.distance,

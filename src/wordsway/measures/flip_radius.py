@@ -101,7 +101,7 @@ def flip_radius(
             entry, delta = _entry(margins, k, words[k], flips, found, nearest, limit, lowest)
             entries.append(entry)
             if delta is not None:
-                deltas[k] = delta
+                deltas[entry.word] = delta
             told(100 + len(entries))
     return FlipRadii(
         prediction=margins.name(margins.predicted),
@@ -203,7 +203,7 @@ def _opened(
 
 
 def chosen_words(encoded: Tokens | None, n: int, word: str | int | None) -> list[int]:
-    """The numbers of the words that are asked for, from 0."""
+    """The places of the words that are asked for, indices from 0."""
     if encoded is None:
         if word is None:
             return list(range(n))
@@ -240,7 +240,7 @@ def _entry(
     proofs: dict[int, Proof] = {t: prove(margins, t, limit * norms[t]) for t in tokens}
     weakest = min(tokens, key=lambda t: proofs[t].radius / norms[t])
     entry = WordFlip(
-        word=word,
+        word=word + 1,
         text=text,
         span=span,
         tokens=tokens,

@@ -49,7 +49,7 @@ class LayerProfile(Result):
     last layer most; `replaced`: that word itself, which lies `real_size` radii away (None where there is none).
     """
 
-    format: ClassVar[str] = "wordsway.layers/1"
+    format: ClassVar[str] = "wordsway.layers/2"
     compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("layer",), "searched")
 
     model: str
@@ -77,7 +77,7 @@ class LayerProfile(Result):
 
     def summary(self) -> str:
         """Say the change of the last layer in a line."""
-        word = f"word {self.word_text!r} (#{self.word + 1})"
+        word = f"word {self.word_text!r} (#{self.word})"
         return f"{self.model}, {word}: last layer at least {self.searched[-1]:.3g}, random moves {self.noise[-1]:.3g}"
 
     @property
@@ -104,7 +104,7 @@ class LayerProfile(Result):
             for name, style in styles.items()
             if (values := getattr(self, name)) is not None
         }
-        title = f"{self.model}: moves of \u201c{self.word_text}\u201d (word {self.word + 1})"
+        title = f"{self.model}: moves of \u201c{self.word_text}\u201d (word {self.word})"
         labels = ("layer (0 is the input)", "relative change of its output")
         return lines(ax, self.layers, series, {_LABELS["noise"]: self.noise_sd}, labels, title)
 
@@ -177,7 +177,7 @@ def layer_profile(
     return LayerProfile(
         model=opened.name,
         text=tokens.text,
-        word=place,
+        word=place + 1,
         word_text=tokens.words[place],
         tokens=moving,
         at=at,

@@ -40,7 +40,7 @@ class LogitRanges(Result):
     """Proven ranges of a classifier's logits, which no move of a word can leave, for each word of a text. `logits` are
     those of the text as it is, `prediction` the label of the largest."""
 
-    format: ClassVar[str] = "wordsway.logit_ranges/1"
+    format: ClassVar[str] = "wordsway.logit_ranges/2"
     compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text", "label"), "margin_low")
 
     model: str
@@ -62,7 +62,7 @@ class LogitRanges(Result):
         """Make the table: one row for each word and class."""
         return [
             {
-                "word": each.word + 1,
+                "word": each.word,
                 "text": each.text,
                 "label": label,
                 "logit": self.logits[k],
@@ -80,7 +80,7 @@ class LogitRanges(Result):
         """Draw a line a word and class: the range that the logit cannot leave; dotted: the logits as they are. Returns
         the axes."""
         series = {label: [(each.low[k], each.high[k]) for each in self.words] for k, label in enumerate(self.labels)}
-        names = [f"{each.text} (#{each.word + 1})" for each in self.words]
+        names = [f"{each.text} (#{each.word})" for each in self.words]
         title = f"{self.model}: where its logits can go when a word changes"
         return ranges(ax, names, series, self.logits, "logit", title)
 
@@ -132,7 +132,7 @@ def _ranges(prepared: PretrainedText, tokens: Tokens, place: int) -> WordRanges:
     low, high = (side.tolist() for side in ranges)
     low[count + top] = high[count + top] = 0.0  # a logit minus itself
     return WordRanges(
-        word=place,
+        word=place + 1,
         text=tokens.words[place],
         span=tokens.spans[place],
         tokens=pieces,

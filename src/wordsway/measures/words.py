@@ -101,7 +101,7 @@ def rank_words(encoded: Tokens, table: Sequence[TokenSensitivity], spread: float
     ranks = shared_ranks([best.lower for _, best, _ in found], spread, [top.upper for _, _, top in found])
     return tuple(
         WordSensitivity(
-            word=word,
+            word=word + 1,
             text=encoded.words[word],
             span=encoded.spans[word],
             rank=rank,
@@ -118,11 +118,11 @@ def rank_words(encoded: Tokens, table: Sequence[TokenSensitivity], spread: float
 
 
 def describe(encoded: Tokens) -> dict[str, Any]:
-    """Describe the measured text as JSON values."""
+    """Describe the measured text as JSON values; `word_numbers` has the number of each token's word, from 1."""
     return {
         "text": encoded.text,
         "tokens": list(encoded.tokens),
-        "word_ids": list(encoded.word_ids),
+        "word_numbers": [None if word is None else word + 1 for word in encoded.word_ids],
         "special": encoded.special.tolist(),
         "offsets": [list(span) for span in encoded.offsets],
         **encoded.source,

@@ -44,7 +44,7 @@ def _layers(profile: LayerProfile) -> Report:
     shown = picture(profile.plot().figure, "Layer by layer", caption)
     last = profile.searched[-1]
     lead = [
-        f"A move of \u201c{profile.word_text}\u201d (word {profile.word + 1}) of norm {profile.radius:.4g} changes the "
+        f"A move of \u201c{profile.word_text}\u201d (word {profile.word}) of norm {profile.radius:.4g} changes the "
         f"last layer by at least {last:.4g} times its norm; random moves of that size by {profile.noise[-1]:.3g}.",
         f"The text: {profile.text}",
     ]
@@ -107,7 +107,7 @@ def _substitution(result: Substitution) -> Report:
     worst = of_measurement(result.worst)
     low = "" if result.share_at_least is None else f"{result.share_at_least:.1%} to "
     lead = [
-        f"\u201c{result.after}\u201d in the place of \u201c{result.before}\u201d (word {result.word + 1}) "
+        f"\u201c{result.after}\u201d in the place of \u201c{result.before}\u201d (word {result.word}) "
         f"changes the features by {result.change:.4g} times their norm: "
         f"{low}{result.share:.1%} of the worst case.",
         f"It moves the word by {result.size:.2f} radii.",

@@ -19,12 +19,12 @@ def of_flips(result: FlipRadii) -> Report:
     if nearest.real is not None:
         lead.append(
             f"The nearest real word that changes it: \u201c{nearest.real.text}\u201d for \u201c{nearest.text}\u201d "
-            f"(word {nearest.word + 1}), {nearest.real.radius:.3g} times the word's own length away."
+            f"(word {nearest.word}), {nearest.real.radius:.3g} times the word's own length away."
         )
     if result.flipped:
         first = result.flipped[0]
         lead.append(
-            f"The smallest move that was found to change it is of \u201c{first.text}\u201d (word {first.word + 1}): "
+            f"The smallest move that was found to change it is of \u201c{first.text}\u201d (word {first.word}): "
             f"{first.radius:.3g} times the norm of that word changes it to \u201c{first.to}\u201d."
         )
     missing = len(result.words) - len(result.flipped)

@@ -27,20 +27,22 @@ def random_words(
     seed: int = 0,
     device: torch.device | str = "cpu",
 ) -> list[Tokens]:
-    """`count` texts like `tokens`, each with a random word in the place of `word`, and all else as it was.
+    """`count` texts like `tokens`, each with a random word in the place of `word`, whose number counts from 1, and all
+    else as it was.
 
     Each piece is replaced by a piece of its kind (a word's beginning by a beginning, a continuation by one) of two or
     more letters, drawn uniformly from the vocabulary. `encoder` must be the one that made `tokens`.
     """
     check_size(count, "count")
-    if not 0 <= word < len(tokens.pieces):
-        raise InputError(f"word {word} is out of range: the text has {len(tokens.pieces)} words")
+    if isinstance(word, bool) or not isinstance(word, int) or not 1 <= word <= len(tokens.pieces):
+        raise InputError(f"word must be the number of a word, 1 to {len(tokens.pieces)}, got {word!r}", argument="word")
+    at = word - 1
     found = find_encoder(encoder, tokenizer, find_device(device))
     if isinstance(found, SyntheticEncoder):
-        return _synthetic(found, tokens, word, count, seed)
+        return _synthetic(found, tokens, at, count, seed)
     if not isinstance(found, PretrainedEncoder) or tokens.ids is None:
         raise InputError(f"{found.name} has no vocabulary to draw random words from")
-    places = tokens.pieces[word]
+    places = tokens.pieces[at]
     drawn = torch.empty(count, len(places), dtype=torch.long)
     vocabulary = pieces_by_kind(found)
     for column, place in enumerate(places):
@@ -54,9 +56,7 @@ def random_words(
     made = []
     for start in range(0, count, 32):
         rows = found.states(ids[start : start + 32], tokens.source["layer"])
-        made += [
-            _with_word(tokens, word, text, X, found) for text, X in zip(ids[start : start + 32], rows, strict=True)
-        ]
+        made += [_with_word(tokens, at, text, X, found) for text, X in zip(ids[start : start + 32], rows, strict=True)]
     return made
 
 

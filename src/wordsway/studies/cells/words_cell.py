@@ -69,7 +69,7 @@ class WordsCell(Cell):
         phi = PretrainedMap(opened, self.output or default_output(opened))
         return [
             {
-                "word": step.word + 1,
+                "word": step.word,
                 "word_text": step.text,
                 "change": step.change,
                 "prediction": step.prediction,
@@ -88,7 +88,7 @@ class WordsCell(Cell):
         options: dict[str, Any] = {"radius": self.radius, "budget": self.budget, "max_tokens": self.max_tokens}
         found = Question(self.text, **subject, **options, random_draws=0, seed=self.seed).measure()
         return [
-            {"word": each.number, "word_text": each.text, "change": each.lower, "upper": each.upper}
+            {"word": each.word, "word_text": each.text, "change": each.lower, "upper": each.upper}
             for each in found.words or ()
         ]
 
