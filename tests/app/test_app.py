@@ -30,6 +30,7 @@ from wordsway.app.offers import find_offers
 from wordsway.app.page_request import MOST_CHARACTERS, MOST_TOKENS, PageRequest
 from wordsway.cli.main import app
 from wordsway.measures.question import Question
+from wordsway.support.digits import three
 
 SMILE = {"text": "I love her smile", "map": "raf"}
 LONG = {"text": "The food was good, but the waiter was rude and slow. " * 12, "model": "minilm", "budget": "thorough"}
@@ -388,7 +389,7 @@ def test_a_word_is_looked_into(site: Site, more: dict[str, Any]) -> None:
     (explained,) = after.pop("explained")
     assert before == after and explained["word"] == 4 and explained["replacements"]
     for each in explained["replacements"]:
-        assert each["text"] in told["fragment"] and f"{each['change']:.3f}" in told["fragment"]
+        assert each["text"] in told["fragment"] and three(each["change"]) in told["fragment"]
     assert site.all_events({"job": key, "word": 4}, "/word")["word"][0] == told
     site.all_events({"job": key, "word": 1}, "/word")
     assert [each["word"] for each in site.client.get(f"/result/{key}").json()["explained"]] == [1, 4]

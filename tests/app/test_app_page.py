@@ -9,6 +9,7 @@ import pytest
 
 from app_site import Site
 from browser import Pages, serious
+from wordsway.support.digits import three
 
 pytestmark = pytest.mark.slow
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
@@ -58,8 +59,8 @@ def test_a_word_is_looked_into(site: Site, page: Pages, tmp_path: Path) -> None:
         explained = {each["word"]: each for each in saved(shown)["explained"]}[number + 1]
         assert all(part in told for part in ("Attention to it", "Change of every layer", "Real words"))
         for each in explained["replacements"]:
-            assert each["text"] in told and f"{each['change']:.3f}" in told
-        assert all(f"{value:.3f}" in told for value in explained["layers"])
+            assert each["text"] in told and three(each["change"]) in told
+        assert all(three(value) in told for value in explained["layers"])
     assert shown.query_selector("#result b") is None
     assert not serious(shown)
     with shown.expect_download() as download:

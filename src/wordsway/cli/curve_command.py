@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from wordsway.cli.command import app, number, one_line_errors
+from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import SEARCH, TEXT, PanelCommand
 from wordsway.cli.option_values import whole_numbers
 from wordsway.cli.options import GridOptions, data_option, option, with_options
 from wordsway.cli.output import finish_grid
 from wordsway.cli.run_studies import expected_seconds
+from wordsway.support.digits import three
 
 if TYPE_CHECKING:
     from wordsway.studies.curve import Curve
@@ -55,7 +56,7 @@ def _show_curve(result: "Curve") -> None:
         name = heading == "map"  # which may have options
         table.add_column(heading, no_wrap=not name, overflow="fold", justify="left" if name else "right")
     for p in result.points:
-        numbers = [number(value) for value in (p.mean, p.sd, p.upper, p.random, p.theory)]
+        numbers = [three(value) for value in (p.mean, p.sd, p.upper, p.random, p.theory)]
         table.add_row(p.map, str(p.d), str(p.n), *numbers)
     console.print(table)
     for fit in result.fits:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from wordsway.cli import completion
-from wordsway.cli.command import app, number, one_line_errors, printable
+from wordsway.cli.command import app, one_line_errors, printable
 from wordsway.cli.help_pages import MODEL, SEARCH, TEXT, PanelCommand
 from wordsway.cli.option_values import names_of, numbers_of
 from wordsway.cli.option_values import whole_numbers as whole
@@ -12,6 +12,7 @@ from wordsway.cli.options import Device, GridOptions, data_option, option, with_
 from wordsway.cli.output import finish_grid
 from wordsway.cli.run_studies import expected_seconds
 from wordsway.support import names
+from wordsway.support.digits import ROUNDING, three
 from wordsway.support.errors import InputError
 from wordsway.support.names import either
 
@@ -137,7 +138,7 @@ def _show(result: "Flips") -> None:
         width = (str(g.d),) if several else ()
         row = (*width, str(g.n), str(g.train_size), g.training, objective)
         share = f"{g.below} of {g.close}" if g.close else "-"
-        table.add_row(g.map, *row, number(g.gamma), number(g.err), number(g.alignment), share)
+        table.add_row(g.map, *row, *(three(value, ROUNDING) for value in (g.gamma, g.err, g.alignment)), share)
     console.print(table)
     console.print(
         "gamma, Err, F: medians over trials. below half: of the points with gamma < 0.5, those with Err under half of "

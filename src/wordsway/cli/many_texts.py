@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.cli.command import number
 from wordsway.cli.help_pages import TextCommand
 from wordsway.cli.output import finish
 from wordsway.cli.saving import check_files
+from wordsway.support.digits import three
 from wordsway.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def show_comparison(found: "Comparison") -> None:
     table.add_column("")
     for row in rows:
         mark = "tied" if row["tied"] else ""
-        table.add_row(*(plain_cell(str(row[name])) for name in keys), *(number(row[name]) for name in numbers), mark)
+        table.add_row(*(plain_cell(str(row[name])) for name in keys), *(three(row[name]) for name in numbers), mark)
     console.print(table)
     console.print(plain_cell(found.summary()), soft_wrap=True)
     if found.tie:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
+from wordsway.support.digits import three
 from wordsway.support.plotting import BLUE, GREEN, GREY, ORANGE, new_axes, plain
 from wordsway.support.result import Result
 
@@ -101,7 +102,8 @@ class FlipRadii(Result):
     def summary(self) -> str:
         """Say the smallest radius in a line."""
         first = self.words[0]
-        best = "no flip found" if first.radius is None else f"{first.text!r} flips it at {first.radius:.3f} of its norm"
+        flip = f"{first.text!r} flips it at {three(first.radius)} of its norm"
+        best = "no flip found" if first.radius is None else flip
         return f"{self.prediction!r}: {best}; {len(self.words)} words"
 
     @property
@@ -162,7 +164,7 @@ class FlipRadii(Result):
             else:
                 ax.plot([0, word.radius], [k, k], color=BLUE, linewidth=1.2)
                 ax.plot([word.radius], [k], "o", color=BLUE, markersize=7, label="smallest move found that flips it")
-                ax.annotate(f"{word.radius:.3f}", (word.radius, k), xytext=(8, 0), **beside)
+                ax.annotate(three(word.radius), (word.radius, k), xytext=(8, 0), **beside)
             if word.real is not None:
                 at = word.real.radius
                 ax.plot([at], [k], "D", color=ORANGE, markersize=5, label="nearest real word that flips it")

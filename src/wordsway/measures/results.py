@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from wordsway.measures.checked import Check
+from wordsway.support.digits import three
 from wordsway.support.json_values import read_fields
 from wordsway.support.plotting import found_and_proven
 from wordsway.support.result import Result
@@ -136,12 +137,11 @@ class Sensitivity(Result):
 
     def summary(self) -> str:
         """Say the bounds in a line."""
-        upper = "-" if self.upper is None else f"{self.upper:.4f}"
         where, top = f"token {self.token}", self.top_words
         if top:
             where = f"word {top[0].text!r}" if len(top) == 1 else f"one of {len(top)} words that tie"
         count = f", {len(self.per_token)} moves" if len(self.per_token) > 1 else ""
-        return f"at least {self.lower:.4f} at {where}, at most {upper}; {self.map['map']}{count}"
+        return f"at least {three(self.lower)} at {where}, at most {three(self.upper)}; {self.map['map']}{count}"
 
     @property
     def checked(self) -> str:
