@@ -18,7 +18,7 @@ def test_three_digits(value: float | None, shown: str) -> None:
 
 
 def test_what_rounding_leaves_is_zero_where_that_is_said() -> None:
-    assert three(1e-17) == "1e-17" and three(-1e-17, ROUNDING) == "0" and three(1e-8, ROUNDING) == "1e-08"
+    assert three(1e-17) == "1e-17" and three(-1e-17, ROUNDING) == "0" and three(1e-5, ROUNDING) == "1e-05"
 
 
 def test_differences_have_a_sign() -> None:

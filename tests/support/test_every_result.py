@@ -11,6 +11,7 @@ import pytest
 import wordsway as ws
 from wordsway.models.loading.load import read_tokenizer
 from wordsway.models.loading.locate import locate
+from wordsway.studies.compare_runs import compare_tables
 from wordsway.support.names import RESULTS
 from wordsway.support.registry import load_home
 from wordsway.support.result import Result
@@ -49,6 +50,12 @@ def flips(text: str) -> ws.Flips:
     return ws.generalize(ws.FlipPlan(("raf", "rf"), (4,), (6,), objectives=("align",), trials=2, d=(8,)))
 
 
+def differences(text: str) -> Result:
+    grid = {"map": ["rf", "raf"], "n": [3, 6], "d": 8, "trials": 2}
+    runs = [ws.run(ws.Study("small", {**grid, "seed": seed}), engine="inline") for seed in (0, 1)]
+    return compare_tables(*runs)
+
+
 MAKE: dict[str, Callable[[str], Result]] = {
     "wordsway.sensitivity/3": sensitivity,
     "wordsway.draws/2": lambda text: ws.compare_draws(text, weights=2, budget=24, random_draws=4),
@@ -68,6 +75,7 @@ MAKE: dict[str, Callable[[str], Result]] = {
     "wordsway.corpus/1": lambda text: ws.measure_texts([text, "A dull film"], "sentiment", engine="inline"),
     "wordsway.curve/1": lambda text: ws.curve(ws.CurvePlan(("raf", "rf"), (4, 8), (8,), trials=2)),
     "wordsway.flips/1": flips,
+    "wordsway.differences/1": differences,
     "wordsway.table/1": lambda text: ws.run(
         ws.Study("small", {"map": ["rf", "raf"], "n": [3, 6], "d": 8, "trials": 2}), engine="inline"
     ),

@@ -168,12 +168,8 @@ def show_differences(found: "Differences") -> None:
             cell = {name: value for name, value in each.cell.items() if name not in ("study", "panel")}
             rows.append((cell, numbers))
         _print_cells(console, rows, ("first", "second", "difference", "95% interval"))
-    apart = sum(
-        each.low is not None and each.high is not None and (each.low > 0 or each.high < 0) for each in found.cells
-    )
-    console.print(
-        f"{count_of(len(found.cells), 'cell')} in both; in {apart} the interval of the difference does not hold 0"
-    )
+    many = count_of(len(found.cells), "cell")
+    console.print(f"{many} in both; in {found.apart} the interval of the difference does not hold 0")
     for count, name in zip(found.only, ("first", "second"), strict=True):
         if count:
             console.print(f"{count_of(count, 'cell')} only in the {name}")

@@ -12,6 +12,7 @@ from wordsway.measures.sensitivity import change, word_sensitivity
 from wordsway.support.errors import InputError
 from wordsway.support.json_values import read_fields
 from wordsway.support.plotting import bars
+from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.result import Result
 from wordsway.tokens import Tokens
 
@@ -76,10 +77,14 @@ class Substitution(Result):
         return super().to_dict() | {"worst": self.worst.to_dict()}
 
 
-def substitution(phi: Any, before: Any, after: Any, others: Sequence[Any] = (), **options: Any) -> Substitution:
+@takes_progress("step")
+def substitution(
+    phi: Any, before: Any, after: Any, others: Sequence[Any] = (), *, progress: Progress = None, **options: Any
+) -> Substitution:
     """Compare two texts that differ in one word of equally many pieces. The model or map and the texts are given as for
     `word_sensitivity`. `others` are texts with random words in that place (`ws.random_words`); `options` go to
-    `word_sensitivity`, which moves all pieces of the word together.
+    `word_sensitivity`, which moves all pieces of the word together. `progress` is called with (steps done, steps in
+    all), or True to show it: a step is a search, or one of `others`.
     """
     names = ("output", "at", "tokenizer", "encoder", "max_tokens")
     given = {name: options.pop(name) for name in names if name in options}
@@ -95,11 +100,17 @@ def substitution(phi: Any, before: Any, after: Any, others: Sequence[Any] = (), 
     radius = max(entry.radius for entry in worst.per_token)
     made = change(phi, before, after)
     size = float((after.X - before.X)[list(pieces)].double().norm()) / radius
-    same = bounds.lower
+    same, searches = bounds.lower, 2 if size > 1 else 1
+    tell = as_function(progress) or (lambda done, total: None)
+    tell(1, searches + len(others))
     if size > 1:
         longer = {**options, "radius": size * radius, "certificate": False}
         same = max(w.lower for w in word_sensitivity(phi, before, list(pieces), **longer).words or ())
-    changes = torch.tensor([change(phi, before, other) for other in others], dtype=torch.float64)
+    found = []
+    for other in others:
+        found.append(change(phi, before, other))
+        tell(searches + len(found), searches + len(others))
+    changes = torch.tensor(found, dtype=torch.float64)
     return Substitution(
         word=word + 1,
         before=before.words[word],

@@ -14,6 +14,7 @@ from wordsway.models.moving.map import PretrainedMap, PretrainedText
 from wordsway.models.moving.norm_bound import ranges_of
 from wordsway.support.errors import InputError
 from wordsway.support.plotting import ranges
+from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.result import Result
 from wordsway.tokens import Tokens
 
@@ -86,6 +87,7 @@ class LogitRanges(Result):
 
 
 @over_texts
+@takes_progress("word")
 def logit_ranges(
     model: Any,
     text: str | Tokens,
@@ -95,12 +97,14 @@ def logit_ranges(
     tokenizer: Any = None,
     max_tokens: int | None = None,
     device: torch.device | str = "cpu",
+    progress: Progress = None,
 ) -> LogitRanges:
     """Bound the logits of a classifier, and their differences, over all moves of a word, of any size.
 
     `word` is a word of the text or its number from 1; None is for all of them. A list of texts gives one data frame.
     The ranges come from the norm that ends the model, not from a search: nothing outside of them can be reached, and
-    not all of what is inside. Where a model does not end so, an InputError says why.
+    not all of what is inside. Where a model does not end so, an InputError says why. `progress` is called with (words
+    done, words in all), or True to show it.
     """
     opened = open_model(model, tokenizer, device)
     if not opened.classifies or opened.labels is None:
@@ -110,6 +114,10 @@ def logit_ranges(
     places = range(len(tokens.words)) if word is None else [find_word(tokens, word)]
     prepared = PretrainedText(phi, tokens.X)
     logits = prepared.base.cpu().double()
+    tell, words = as_function(progress) or (lambda done, total: None), []
+    for place in places:
+        words.append(_ranges(prepared, tokens, place))
+        tell(len(words), len(places))
     return LogitRanges(
         model=opened.name,
         text=tokens.text,
@@ -117,7 +125,7 @@ def logit_ranges(
         labels=opened.labels,
         logits=tuple(logits.tolist()),
         prediction=opened.labels[int(logits.argmax())],
-        words=tuple(_ranges(prepared, tokens, place) for place in places),
+        words=tuple(words),
     )
 
 

@@ -1,6 +1,6 @@
 """Numbers as people read them. Files and JSON have them in full."""
 
-ROUNDING = 1e-9  # of numbers around 1: smaller ones are what rounding left of 0
+ROUNDING = 1e-6  # of numbers around 1: smaller ones are what rounding, in float32 at times, left of 0
 
 
 def three(value: float | None, zero: float = 0.0) -> str:

@@ -112,6 +112,7 @@ RESULTS = {
     "wordsway.comparison/1": f"{_MEASURES}.comparison:Comparison",
     "wordsway.curve/1": "wordsway.studies.curve:Curve",
     "wordsway.flips/1": "wordsway.studies.generalize:Flips",
+    "wordsway.differences/1": "wordsway.studies.compare_runs:Differences",
     "wordsway.table/1": "wordsway.studies.run.tables:Table",
     "wordsway.corpus/1": "wordsway.studies.corpus:Corpus",
 }

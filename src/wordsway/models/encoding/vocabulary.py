@@ -11,12 +11,14 @@ from wordsway.models.encoding.synthetic import SyntheticEncoder
 from wordsway.models.running.hidden_states import PretrainedEncoder
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
+from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.seeds import generator, normal
 from wordsway.tokens import Tokens, check_size, normalize_rows, share_direction
 
 MARKS = ("##", "\u0120", "\u2581")  # how vocabularies mark a continued word, or a space before one
 
 
+@takes_progress("text")
 def random_words(
     tokens: Tokens,
     word: int,
@@ -26,12 +28,14 @@ def random_words(
     tokenizer: Any = None,
     seed: int = 0,
     device: torch.device | str = "cpu",
+    progress: Progress = None,
 ) -> list[Tokens]:
     """`count` texts like `tokens`, each with a random word in the place of `word`, whose number counts from 1, and all
     else as it was.
 
     Each piece is replaced by a piece of its kind (a word's beginning by a beginning, a continuation by one) of two or
-    more letters, drawn uniformly from the vocabulary. `encoder` must be the one that made `tokens`.
+    more letters, drawn uniformly from the vocabulary. `encoder` must be the one that made `tokens`. `progress` is
+    called with (texts made, texts in all), or True to show it.
     """
     check_size(count, "count")
     if isinstance(word, bool) or not isinstance(word, int) or not 1 <= word <= len(tokens.pieces):
@@ -53,10 +57,12 @@ def random_words(
     for text, pieces in zip(ids, drawn.tolist(), strict=True):
         for place, piece in zip(places, pieces, strict=True):
             text[place] = piece
-    made = []
+    made, tell = [], as_function(progress)
     for start in range(0, count, 32):
         rows = found.states(ids[start : start + 32], tokens.source["layer"])
         made += [_with_word(tokens, at, text, X, found) for text, X in zip(ids[start : start + 32], rows, strict=True)]
+        if tell:
+            tell(len(made), count)
     return made
 
 
