@@ -150,7 +150,7 @@ def _class(name: str) -> str:
 
 
 def _certified(radius: float) -> str:
-    return "any move" if math.isinf(radius) else three(radius)
+    return "any move" if math.isinf(radius) else three(radius) if radius else "0"
 
 
 def _name(text: str) -> Text:

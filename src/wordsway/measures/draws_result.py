@@ -8,10 +8,9 @@ from wordsway.measures.ranks import rank_name
 from wordsway.measures.results import Sensitivity
 from wordsway.measures.separation import LEVEL
 from wordsway.support.json_values import read_fields
-from wordsway.support.plotting import BLUE, GREY, ORANGE, new_axes, plain
+from wordsway.support.plotting import BLUE, GREY, MOST_BARS, ORANGE, new_axes, plain
 from wordsway.support.result import Result
 
-_MOST_BARS = 40
 _COLOURS = (BLUE, ORANGE)
 
 
@@ -142,7 +141,7 @@ class DrawComparison(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a row a word: the mean change found on each map, its spread over draws, and the proven bound."""
-        shown = self.maps[0].ranked[:_MOST_BARS]
+        shown = self.maps[0].ranked[:MOST_BARS]
         ax = ax or new_axes(7.4, 1.9 + 0.34 * len(shown))
         high = 0.8 / len(self.maps)
         for m, each in enumerate(self.maps):

@@ -7,10 +7,8 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from wordsway.support.digits import three
-from wordsway.support.plotting import BLUE, GREEN, GREY, ORANGE, new_axes, plain
+from wordsway.support.plotting import BLUE, GREEN, GREY, MOST_BARS, ORANGE, new_axes, plain
 from wordsway.support.result import Result
-
-_MOST_BARS = 40
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,7 @@ class FlipRadii(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a line a word: the radius found, the certified one, and the nearest real word. Returns the axes."""
-        shown = self.words[:_MOST_BARS]
+        shown = self.words[:MOST_BARS]
         ax = ax or new_axes(7.4, 1.9 + 0.3 * len(shown))
         reals = [word.real.radius for word in shown if word.real is not None]
         furthest = max([self.limit, *reals])

@@ -9,6 +9,7 @@ from wordsway.measures.ranks import NOT_IMPORTANCE
 from wordsway.report.measurement import facts_of
 from wordsway.report.parts import Facts, Grid, Report
 from wordsway.report.svg import picture
+from wordsway.support.plotting import MOST_BARS
 
 
 def of_flips(result: FlipRadii) -> Report:
@@ -36,10 +37,13 @@ def of_flips(result: FlipRadii) -> Report:
     lead.append(NOT_IMPORTANCE)
     if result.text is not None:
         lead.append(f"The text: {result.text['text']}")
-    caption = [
-        "Blue: the smallest move found that changes the prediction; a smaller one may exist.",
-        "Orange: the nearest real word, of those tried, that changes it. Green: no move up to there can.",
-    ]
+    drawn = result.words[:MOST_BARS]
+    colours = {
+        "Blue: the smallest move found that changes the prediction; a smaller one may exist.": "radius",
+        "Orange: the nearest real word, of those tried, that changes it.": "real",
+        "Green: no move up to there can change it.": "certified",
+    }
+    caption = [says for says, of in colours.items() if any(getattr(word, of) for word in drawn)]
     shown = picture(result.plot().figure, "How far each word must move", caption)
     table = Grid.of("All words", "flips", result.records())
     about = {"largest move allowed": result.limit, "seed": result.seed, "gradients": result.gradients}
