@@ -220,6 +220,30 @@ def check_size(value: Any, name: str, least: int = 1) -> int:
     return value
 
 
+def find_words(tokens: Tokens, word: str | int) -> list[int]:
+    """The places of a word in a text: itself, in any case where no other is found, or its number from 1 ("#3", "3")."""
+    word = f"#{word}" if isinstance(word, int) else word
+    words = [k for k, found in enumerate(tokens.words) if found == word]
+    words = words or [k for k, found in enumerate(tokens.words) if found.casefold() == word.casefold()]
+    number = word.removeprefix("#")
+    if not words and number.isdecimal() and 1 <= int(number) <= len(tokens.words):
+        words = [int(number) - 1]
+    if not words:
+        shown = ", ".join(f"#{k} {found!r}" for k, found in enumerate(tokens.words[:12], 1))
+        more = "" if len(tokens.words) <= 12 else f", ... #{len(tokens.words)}"
+        raise InputError(f"the word {word!r} is not in the text; use one of its words or their numbers: {shown}{more}")
+    return words
+
+
+def find_word(tokens: Tokens, word: str | int) -> int:
+    """The place of one word; an InputError where it stands in several."""
+    found = find_words(tokens, word)
+    if len(found) > 1:
+        numbers = ", ".join(f"#{k + 1}" for k in found)
+        raise InputError(f"the word {word!r} is in the text {len(found)} times: say which one, {numbers}")
+    return found[0]
+
+
 def check_tokens(tokens: Sequence[int], n: int) -> tuple[int, ...]:
     """Distinct token indices in 0..n-1; negative indices count from the end."""
     found = []

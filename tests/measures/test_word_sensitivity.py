@@ -198,9 +198,10 @@ class TestSubstitution:
             assert torch.allclose(other.X[[0, 1, *range(3, 11)]], tokens.X[[0, 1, *range(3, 11)]], atol=1e-5)
         pieces = ws.random_words(tokens, 3, 3)
         assert all([t.startswith("##") for t in p.tokens[3:9]] == [False] + [True] * 5 for p in pieces)
-        for number in (0, 5, "She"):
-            with pytest.raises(ws.InputError, match="the number of a word, 1 to 4"):
-                ws.random_words(tokens, number)  # pyright: ignore[reportArgumentType]
+        assert [o.text for o in others] == [o.text for o in ws.random_words(tokens, "sings", 30, seed=4)]
+        for word in (0, 5, "him"):
+            with pytest.raises(ws.InputError, match="#1 'She', #2 'sings'"):
+                ws.random_words(tokens, word)
         with pytest.raises(ws.InputError, match="no vocabulary"):
             ws.random_words(tokens, 1, encoder=lambda text: torch.ones(1, 1))
 

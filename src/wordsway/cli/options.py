@@ -218,6 +218,27 @@ class GridOptions:
     debug: Debug = False
 
 
+@dataclass(frozen=True)
+class StudyOptions:
+    """Options of a command that runs studies, each into a folder."""
+
+    data: Data = None
+    trials: Trials = None
+    seed: RunSeed = None
+    engine: Engine = "processes"
+    workers: Workers = None
+    scheduler: Scheduler = None
+    as_json: Json = False
+    quiet: Quiet = False
+    debug: Debug = False
+
+    @property
+    def way(self) -> dict[str, Any]:
+        """How to run: the options that `run_and_show` takes."""
+        names = ("engine", "workers", "scheduler", "as_json", "quiet")
+        return {name: getattr(self, name) for name in names}
+
+
 def with_options(shared: type[Any], first: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of a dataclass. It takes them as its first argument, and its own ones after that.
 

@@ -87,7 +87,7 @@ def expected_seconds(study: "Study", out: Path | None, engine: str, workers: int
     if out is not None and has_run(out):
         with Store.read(out) as store:
             results = store.results()
-    plan, chosen = make_plan(results, [study]), make_engine(engine, workers, None)
+    plan, chosen = make_plan(results, [study], retry_failed=True), make_engine(engine, workers, None)
     if plan.pending:
         with waiting("reading texts"):
             max((job.cell for job in plan.pending), key=_need).check_texts()

@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from wordsway.cli.command import printable, short_name
-from wordsway.cli.shading import bar, coloured
-from wordsway.measures.ranks import rank_name, shared_ranks, tie_levels, tie_sentence
+from wordsway.cli.shading import bar, coloured_words
+from wordsway.measures.ranks import rank_name, shared_ranks, tie_sentence
 from wordsway.support.digits import three
 
 if TYPE_CHECKING:
@@ -25,13 +25,9 @@ def sensitivity(result: "Sensitivity", stretch: bool = False) -> None:
     about, encoder = _map(result)
     sizes = f"n={result.n}, d={result.d}, radius={_radius(result)}"
     console.print(escape(f"{about}, {sizes}{encoder}"), soft_wrap=True)
-    if result.words and result.text is not None:
-        console.print()
-        found = [word.lower for word in result.words]
-        levels = found if stretch else tie_levels(found, [(word.rank, word.tied) for word in result.words])
-        shades = [(word.span, level) for word, level in zip(result.words, levels, strict=True)]
-        coloured(console, result.text, shades, (three(min(found)) if stretch else "0", three(max(found))), stretch)
-        console.print()
+    if result.words:
+        spans, found = [word.span for word in result.words], [word.lower for word in result.words]
+        coloured_words(console, result.text, spans, found, [(w.rank, w.tied) for w in result.words], stretch)
     _bounds(console, result)
     if result.words:
         _words(console, result)

@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from wordsway.cli.command import printable, short_name
-from wordsway.cli.shading import bar, coloured
+from wordsway.cli.shading import bar, coloured, coloured_words
 from wordsway.cli.show import MOST_ROWS, more
-from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name, tie_levels
+from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name
 from wordsway.support.digits import three
 
 if TYPE_CHECKING:
@@ -92,12 +92,7 @@ def encoder_tables(result: "RadiusProfile", stretch: bool = False) -> None:
     console.print(escape(f"{printable(name)}: relative change of the output"), soft_wrap=True)
     words, ranks = result.ranked, result.ranks
     values = [word.lower[0] for word in words]
-    if result.text is not None:
-        console.print()
-        levels = values if stretch else tie_levels(values, ranks)
-        shades = [(word.span, level) for word, level in zip(words, levels, strict=True)]
-        coloured(console, result.text, shades, (three(min(values)) if stretch else "0", three(max(values))), stretch)
-        console.print()
+    coloured_words(console, result.text, [word.span for word in words], values, ranks, stretch)
     table = Table(box=None, padding=(0, 1))
     for title in ("rank", "word", ""):
         table.add_column(title)

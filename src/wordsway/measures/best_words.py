@@ -8,7 +8,6 @@ import torch
 
 from wordsway import __version__
 from wordsway.measures.opening import over_texts
-from wordsway.measures.words import find_word
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.candidates import Candidates, find_candidates
 from wordsway.models.moving.map import PretrainedMap
@@ -21,7 +20,7 @@ from wordsway.support.plotting import bars
 from wordsway.support.progress import Progress, shown_progress
 from wordsway.support.result import Result
 from wordsway.support.seeds import stream
-from wordsway.tokens import Tokens, check_size
+from wordsway.tokens import Tokens, check_size, find_word
 
 _MOST_WORK = 1e13  # multiply-adds, twice, up to which every candidate is tried unless told otherwise: a minute or two
 _STRIDE = 128  # candidates between two signs of life

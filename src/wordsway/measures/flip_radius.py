@@ -19,7 +19,7 @@ from wordsway.measures.margins import Margins, class_names, readout_of, words_of
 from wordsway.measures.opening import Source, is_model, over_texts
 from wordsway.measures.real_flips import RealSearch, nearest_real
 from wordsway.measures.sensitivity import check_effort
-from wordsway.measures.words import describe, find_words
+from wordsway.measures.words import describe
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.search.nearest_flip import FlipEffort, FlipSearch, Nearest
 from wordsway.support.cancelling import Cancel
@@ -28,7 +28,7 @@ from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS
 from wordsway.support.progress import Progress, takes_progress
-from wordsway.tokens import Tokens, as_text, check_size
+from wordsway.tokens import Tokens, as_text, check_size, find_words
 
 REAL_WORDS = {"quick": 100, "default": 400, "thorough": 4000}  # nearest ones that are tried in a word's place
 # Shares by which a move is lengthened until a plain run flips too; the large ones are for half precision.

@@ -10,7 +10,6 @@ from torch import Tensor
 from wordsway import __version__
 from wordsway.measures.best_words import ALLOWANCE, encoded_for, substitutions
 from wordsway.measures.opening import over_texts
-from wordsway.measures.words import find_word
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.attention_weights import Attraction
 from wordsway.models.moving.layer_changes import (
@@ -28,7 +27,7 @@ from wordsway.support.errors import InputError
 from wordsway.support.plotting import BLUE, GREEN, GREY, ORANGE, PINK, lines
 from wordsway.support.progress import Progress, shown_progress
 from wordsway.support.result import Result
-from wordsway.tokens import Tokens, check_size
+from wordsway.tokens import Tokens, check_size, find_word
 
 _LABELS = {
     "searched": "searched, for each layer",

@@ -8,7 +8,6 @@ import torch
 from wordsway import __version__
 from wordsway.measures.best_words import encoded_for
 from wordsway.measures.opening import over_texts
-from wordsway.measures.words import find_word
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.map import PretrainedMap, PretrainedText
 from wordsway.models.moving.norm_bound import ranges_of
@@ -16,7 +15,7 @@ from wordsway.support.errors import InputError
 from wordsway.support.plotting import ranges
 from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.result import Result
-from wordsway.tokens import Tokens
+from wordsway.tokens import Tokens, find_word
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.seeds import generator, normal
-from wordsway.tokens import Tokens, check_size, normalize_rows, share_direction
+from wordsway.tokens import Tokens, check_size, find_word, normalize_rows, share_direction
 
 MARKS = ("##", "\u0120", "\u2581")  # how vocabularies mark a continued word, or a space before one
 
@@ -21,7 +21,7 @@ MARKS = ("##", "\u0120", "\u2581")  # how vocabularies mark a continued word, or
 @takes_progress("text")
 def random_words(
     tokens: Tokens,
-    word: int,
+    word: str | int,
     count: int = 100,
     *,
     encoder: Any = "minilm",
@@ -30,17 +30,15 @@ def random_words(
     device: torch.device | str = "cpu",
     progress: Progress = None,
 ) -> list[Tokens]:
-    """`count` texts like `tokens`, each with a random word in the place of `word`, whose number counts from 1, and all
-    else as it was.
+    """`count` texts like `tokens`, each with a random word in the place of `word` (itself, or its number from 1), and
+    all else as it was.
 
     Each piece is replaced by a piece of its kind (a word's beginning by a beginning, a continuation by one) of two or
     more letters, drawn uniformly from the vocabulary. `encoder` must be the one that made `tokens`. `progress` is
     called with (texts made, texts in all), or True to show it.
     """
     check_size(count, "count")
-    if isinstance(word, bool) or not isinstance(word, int) or not 1 <= word <= len(tokens.pieces):
-        raise InputError(f"word must be the number of a word, 1 to {len(tokens.pieces)}, got {word!r}", argument="word")
-    at = word - 1
+    at = find_word(tokens, word)
     found = find_encoder(encoder, tokenizer, find_device(device))
     if isinstance(found, SyntheticEncoder):
         return _synthetic(found, tokens, at, count, seed)
