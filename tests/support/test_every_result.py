@@ -53,7 +53,7 @@ def flips(text: str) -> ws.Flips:
 def differences(text: str) -> Result:
     grid = {"map": ["rf", "raf"], "n": [3, 6], "d": 8, "trials": 2}
     runs = [ws.run(ws.Study("small", {**grid, "seed": seed}), engine="inline") for seed in (0, 1)]
-    return compare_tables(*runs)
+    return compare_tables(runs[0], runs[1])
 
 
 MAKE: dict[str, Callable[[str], Result]] = {

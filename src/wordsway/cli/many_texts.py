@@ -20,6 +20,11 @@ _OF_MANY = ("file", "text_column", "lines", "limit", "models", "maps", "of", "ra
 _OF_SEVERAL = ("text", "file", "models", "maps", "of", "at", "radius", "budget", "max_tokens", "seed", "device", "out",
                "as_json", "quiet", "debug", "own", "word", "no_certificate", "encoder")  # fmt: skip
 _FIRST = 10  # words of a corpus that are shown
+_READING = (
+    "relative: effect over the mean of its text; 1 is an average word. The 95% intervals of a table hold for all its "
+    "rows together; many words are ordered by their lower ends. Effects are lower bounds of the largest possible ones; "
+    "they are not importance."
+)
 
 
 def asks_for_many(file: Path | None, text_column: str | None, lines: bool) -> bool:
@@ -160,8 +165,7 @@ def _show_corpus(found: "Corpus") -> None:
             )
         console.print(_grid("kind of word", found.kinds(subject)))
         console.print(_grid("word", found.words(subject)[:_FIRST]))
-    console.print("relative: effect over the mean of its text; 1 is an average word. Effects are lower bounds of the "
-                  "largest possible ones; they are not importance.", soft_wrap=True)  # fmt: skip
+    console.print(_READING, soft_wrap=True)
     if found.empty:
         console.print(f"{len(found.empty)} empty texts were left out")
     for text, error in list(found.failed.items())[:5]:
