@@ -249,10 +249,10 @@ def decisive(arguments: argparse.Namespace) -> None:
         ranks = []
         for candidates in (words, None):
             found = ws.substitutions("sentiment", row["text"], candidates=candidates, top=1, budget="quick")
-            order = [item.word + 1 for item in found.ranking]
+            order = [item.word for item in found.ranking]
             ranks.append(order.index(int(row["number"])) + 1)
             if candidates is not None:
-                flips += any(one.flips for one in found.tried if one.word + 1 == int(row["number"]))
+                flips += any(one.flips for one in found.tried if one.word == int(row["number"]))
         top, whole = top + (ranks[0] <= 3), whole + (ranks[1] <= 3)
         print(f"{row['word']:>14}: rank {ranks[0]} of {len(order)} by the list, {ranks[1]} by the vocabulary")
     print(f"in the top three: {top} of {len(rows)} by the list, {whole} by the vocabulary; the list flips {flips}")

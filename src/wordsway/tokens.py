@@ -25,8 +25,10 @@ class Tokens:
     """A text that was embedded: one row of X a token, and which word of the text each token belongs to.
 
     `special` marks what the tokenizer added by itself ([CLS], [SEP], BOS): context, but no word of the text. A token
-    outside of every word (a special one, or white space) has the word id None. `offsets` are the characters of `text`
-    that a token stands for, (0, 0) where there are none. `source` says which encoder, layer and preparation made X.
+    outside of every word (a special one, or white space) has the word id None, others the index of their word in
+    `words`, from 0 as in all sequences here; results and `word=` count words from 1. `offsets` are the characters of
+    `text` that a token stands for, (0, 0) where there are none. `source` says which encoder, layer and preparation made
+    X.
     """
 
     X: Float[Tensor, "n d"]
@@ -216,6 +218,30 @@ def check_size(value: Any, name: str, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}", argument=name)
     return value
+
+
+def find_words(tokens: Tokens, word: str | int) -> list[int]:
+    """The places of a word in a text: itself, in any case where no other is found, or its number from 1 ("#3", "3")."""
+    word = f"#{word}" if isinstance(word, int) else word
+    words = [k for k, found in enumerate(tokens.words) if found == word]
+    words = words or [k for k, found in enumerate(tokens.words) if found.casefold() == word.casefold()]
+    number = word.removeprefix("#")
+    if not words and number.isdecimal() and 1 <= int(number) <= len(tokens.words):
+        words = [int(number) - 1]
+    if not words:
+        shown = ", ".join(f"#{k} {found!r}" for k, found in enumerate(tokens.words[:12], 1))
+        more = "" if len(tokens.words) <= 12 else f", ... #{len(tokens.words)}"
+        raise InputError(f"the word {word!r} is not in the text; use one of its words or their numbers: {shown}{more}")
+    return words
+
+
+def find_word(tokens: Tokens, word: str | int) -> int:
+    """The place of one word; an InputError where it stands in several."""
+    found = find_words(tokens, word)
+    if len(found) > 1:
+        numbers = ", ".join(f"#{k + 1}" for k in found)
+        raise InputError(f"the word {word!r} is in the text {len(found)} times: say which one, {numbers}")
+    return found[0]
 
 
 def check_tokens(tokens: Sequence[int], n: int) -> tuple[int, ...]:

@@ -30,6 +30,7 @@ from wordsway.app.offers import find_offers
 from wordsway.app.page_request import MOST_CHARACTERS, MOST_TOKENS, PageRequest
 from wordsway.cli.main import app
 from wordsway.measures.question import Question
+from wordsway.support.digits import three
 
 SMILE = {"text": "I love her smile", "map": "raf"}
 LONG = {"text": "The food was good, but the waiter was rude and slow. " * 12, "model": "minilm", "budget": "thorough"}
@@ -382,16 +383,16 @@ def test_a_word_is_looked_into(site: Site, more: dict[str, Any]) -> None:
     heard = site.all_events({"text": "I love her smile", "seed": 1, **more})
     key = heard["job"][0]["job"]
     before = site.client.get(f"/result/{key}").json()
-    told = site.all_events({"job": key, "word": 3}, "/word")["word"][0]
+    told = site.all_events({"job": key, "word": 4}, "/word")["word"][0]
     after = site.client.get(f"/result/{key}").json()
     assert before.pop("explained") is None
     (explained,) = after.pop("explained")
-    assert before == after and explained["word"] == 3 and explained["replacements"]
+    assert before == after and explained["word"] == 4 and explained["replacements"]
     for each in explained["replacements"]:
-        assert each["text"] in told["fragment"] and f"{each['change']:.3f}" in told["fragment"]
-    assert site.all_events({"job": key, "word": 3}, "/word")["word"][0] == told
-    site.all_events({"job": key, "word": 0}, "/word")
-    assert [each["word"] for each in site.client.get(f"/result/{key}").json()["explained"]] == [0, 3]
+        assert each["text"] in told["fragment"] and three(each["change"]) in told["fragment"]
+    assert site.all_events({"job": key, "word": 4}, "/word")["word"][0] == told
+    site.all_events({"job": key, "word": 1}, "/word")
+    assert [each["word"] for each in site.client.get(f"/result/{key}").json()["explained"]] == [1, 4]
     assert explained["replacements"][0]["text"] in site.client.get(f"/report/{key}").text
     if "map" in more:
         tokens = ws.encode("I love her smile")
@@ -402,8 +403,8 @@ def test_a_word_is_looked_into(site: Site, more: dict[str, Any]) -> None:
 
 def test_revealed_weights_make_room(site: Site) -> None:
     keys = [site.all_events({**SMILE, "map": "rf", "budget": "quick", "n": 3})["job"][0]["job"] for _ in range(2)]
-    assert site.all_events({"job": keys[1], "word": 0}, "/word")["word"]
-    assert "measure this again" in site.all_events({"job": keys[0], "word": 0}, "/word")["error"][0]["message"]
+    assert site.all_events({"job": keys[1], "word": 1}, "/word")["word"]
+    assert "measure this again" in site.all_events({"job": keys[0], "word": 1}, "/word")["error"][0]["message"]
     assert site.client.get(f"/report/{keys[0]}").status_code == 200
 
 

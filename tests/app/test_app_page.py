@@ -9,6 +9,7 @@ import pytest
 
 from app_site import Site
 from browser import Pages, serious
+from wordsway.support.digits import three
 
 pytestmark = pytest.mark.slow
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
@@ -55,11 +56,11 @@ def test_a_word_is_looked_into(site: Site, page: Pages, tmp_path: Path) -> None:
         detail.locator("h3", has_text=word).wait_for()
         detail.locator(".columns").wait_for(timeout=60_000)
         told = detail.inner_text()
-        explained = {each["word"]: each for each in saved(shown)["explained"]}[number]
+        explained = {each["word"]: each for each in saved(shown)["explained"]}[number + 1]
         assert all(part in told for part in ("Attention to it", "Change of every layer", "Real words"))
         for each in explained["replacements"]:
-            assert each["text"] in told and f"{each['change']:.3f}" in told
-        assert all(f"{value:.3f}" in told for value in explained["layers"])
+            assert each["text"] in told and three(each["change"]) in told
+        assert all(three(value) in told for value in explained["layers"])
     assert shown.query_selector("#result b") is None
     assert not serious(shown)
     with shown.expect_download() as download:
@@ -87,7 +88,7 @@ def test_choosing_a_word_while_another_measurement_runs(site: Site, page: Pages)
     second.click("#cancel")
     first.locator("#result .detail .columns").wait_for(timeout=60_000)
     assert site.seconds_until_idle() < 5
-    assert [each["word"] for each in saved(first)["explained"]] == [2]
+    assert [each["word"] for each in saved(first)["explained"]] == [3]
 
 
 def saved(shown: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import wordsway as ws
 from wordsway.cli.main import app
+from wordsway.support.digits import signed
 
 SMALL = ["--n", "8", "--d", "16"]
 
@@ -105,6 +106,36 @@ def test_curve_writes_tables_and_pictures(tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     assert len(rows) == 2 * 3 * 2
     assert all(0 < float(row["lower"]) <= float(row["upper"]) for row in rows)
+
+
+def test_grids_save_by_suffix_beside_a_folder(tmp_path: Path) -> None:
+    """Files of the result and the folder of its run, in one command; then two runs side by side, saved as well."""
+    names = [tmp_path / f"result.{suffix}" for suffix in ("json", "csv", "html", "svg")]
+    files = [part for name in names for part in ("-o", str(name))]
+    grids = {
+        "curve": ["curve", "--map", "rf", "--n", "4,8", "--d", "8", "--trials", "2"],
+        "generalize": ["generalize", "--map", "rf", "--n", "4", "--d", "8", "--train-size", "5", "--trials", "2"],
+    }
+    for kind, grid in grids.items():
+        folder = tmp_path / kind
+        done = CliRunner().invoke(app, [*grid, "--engine", "inline", *files, "--out", str(folder)])
+        assert done.exit_code == 0, done.output
+        assert f"wrote {names[0]}, {names[1]}" in done.stdout.replace("\n", "")
+        result = ws.load_result(names[0])
+        assert type(result) is {"curve": ws.Curve, "generalize": ws.Flips}[kind]
+        assert result.made["command"].startswith("wordsway") and (folder / "run.sqlite").is_file()
+        with open(names[1], newline="") as file:
+            assert len(list(csv.DictReader(file))) == len(result.records())
+        for name in names:
+            name.unlink()
+    other = [*grids["curve"], "--engine", "inline", "--seed", "1", "-o", str(tmp_path / "other")]
+    assert CliRunner().invoke(app, other).exit_code == 0
+    done = CliRunner().invoke(app, ["compare", str(tmp_path / "curve"), str(tmp_path / "other"), *files])
+    assert done.exit_code == 0, done.output
+    found = ws.load_result(names[0])
+    assert [row["n"] for row in found.records()] == [4, 8] and all(name.stat().st_size for name in names)
+    shown = [row["difference"] for row in found.records()]
+    assert all(signed(value) in done.stdout for value in shown)
 
 
 @pytest.mark.slow

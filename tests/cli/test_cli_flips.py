@@ -24,7 +24,7 @@ class TestFlip:
         shown = run(*common, "--out", str(out), "-o", str(page), "-o", str(picture))
         assert "predicts 'positive'" in shown and "flips at" in shown and "hated" in shown
         saved = json.loads(out.read_text())
-        assert saved["format"] == "wordsway.flip-radius/1" and saved["words"][0]["to"] == "negative"
+        assert saved["format"] == "wordsway.flip-radius/2" and saved["words"][0]["to"] == "negative"
         assert "wordsway flip" not in shown and saved["made"]["versions"]
         assert "How far a word must move" in page.read_text() and picture.read_bytes()[:4] == b"\x89PNG"
         run("report", str(out), "--out", str(tmp_path / "again.html"))
@@ -56,7 +56,7 @@ class TestRanges:
         shown = run("ranges", TEXT, "--out", str(out))
         assert "predicts 'positive'" in shown and shown.count("any one word") == 1 and "For 0 of 4 words" in shown
         saved = json.loads(out.read_text())
-        assert saved["format"] == "wordsway.logit_ranges/1" and len(saved["words"]) == 4 and saved["made"]["versions"]
+        assert saved["format"] == "wordsway.logit_ranges/2" and len(saved["words"]) == 4 and saved["made"]["versions"]
         for word in saved["words"]:
             for low, logit, high in zip(word["low"], saved["logits"], word["high"], strict=True):
                 assert low < logit < high and f"{low:.3g} to {high:.3g}" in shown
@@ -82,7 +82,7 @@ class TestProfile:
         shown = run(*common, "--out", str(out), "-o", str(page), "-o", str(picture))
         assert "no word can exceed" in shown and "The words differ by a factor of" in shown
         saved = json.loads(out.read_text())
-        assert saved["format"] == "wordsway.radius-profile/1" and saved["radii"] == [0.01, 0.1, 1.0]
+        assert saved["format"] == "wordsway.radius-profile/2" and saved["radii"] == [0.01, 0.1, 1.0]
         assert "The change against the radius" in page.read_text() and "<svg" in picture.read_text()
         made = json.loads(run(*common, "--json", "--word", "love", "--no-certificate"))
         assert len(made["words"]) == 1 and made["words"][0]["upper"] == [None, None, None]

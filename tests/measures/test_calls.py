@@ -33,7 +33,7 @@ def test_a_map_by_name_is_the_map_that_one_would_make() -> None:
 def test_a_word_is_named_or_numbered_from_one() -> None:
     by_name = ws.word_sensitivity("raf", TEXT, word="smile", **FEW)
     assert [row["word"] for row in by_name.records()] == [4]
-    assert by_name.words and by_name.words[0].number == 4
+    assert by_name.words and by_name.words[0].word == 4
     for number in (4, "#4"):
         assert ws.word_sensitivity("raf", TEXT, word=number, **FEW).records() == by_name.records()
     model: dict[str, Any] = {"budget": 8, "real_words": 0}

@@ -77,7 +77,7 @@ def test_means_ranks_and_margins_belong_together(drawn: ws.DrawComparison) -> No
     attention, features = drawn.maps
     assert (attention.name, features.name) == ("raf", "rf") and attention.mean > 3 * features.mean
     for each in drawn.maps:
-        assert each.margin is not None and [word.word for word in each.words] == [0, 1, 2, 3]
+        assert each.margin is not None and [word.word for word in each.words] == [1, 2, 3, 4]
         for word in each.words:
             assert word.mean == pytest.approx(sum(word.lower) / 5) and word.proven is not None
             assert word.proven > word.mean > (each.typical or 9)

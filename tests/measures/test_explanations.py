@@ -104,7 +104,7 @@ class TestExplain:
         tokens = phi.encode(TEXT)
         result = ws.explain(phi, tokens, measured(phi, tokens, token=[4]), 1)
         (good,) = explained(result)
-        assert good.word == 3 and good.layers is not None and len(good.layers) == 7
+        assert good.word == 4 and good.layers is not None and len(good.layers) == 7
         assert len(good.replacements) == 5 and "200 words tried" in good.tried
         best = good.replacements[0]
         again = phi.encode(TEXT.replace("good", best.text))
@@ -126,7 +126,7 @@ class TestRealWords:
             again = ws.encode(TEXT.replace("good", each.text))
             assert each.change == pytest.approx(ws.change(phi, tokens, again), rel=1e-4)
             assert each.size == pytest.approx(float((again.X - tokens.X).norm()) / 384**0.5, rel=1e-4)
-        others = ws.random_words(tokens, 3, 60, seed=5)
+        others = ws.random_words(tokens, 4, 60, seed=5)
         assert max(ws.change(phi, tokens, other) for other in others) <= changes[0] * (1 + 1e-5)
 
     def test_behind_the_embedding_layer(self) -> None:
@@ -142,7 +142,7 @@ class TestRealWords:
         tokens = ws.encode("A waitress, unbelievably.")
         phi = ws.RandomAttention().sample(384, seed=0)
         result = ws.explain(phi, tokens, measured(phi, tokens), 5)
-        why = {tokens.words[each.word]: each.tried for each in result.explained or () if not each.replacements}
+        why = {tokens.words[each.word - 1]: each.tried for each in result.explained or () if not each.replacements}
         assert "punctuation" in why[","] and "pieces" in why["unbelievably"]
         synthetic = ws.encode("no such words", "synthetic")
         phi = ws.RandomAttention().sample(768, seed=0)
@@ -174,7 +174,7 @@ class TestWhatIsRefused:
         phi = ws.RandomAttention().sample(384, seed=0)
         result = ws.explain(phi, tokens, measured(phi, tokens, token=[2, 4]), [4])
         both = ws.explain(phi, tokens, result, [2])
-        assert [each.word for each in both.explained or ()] == [1, 3]
+        assert [each.word for each in both.explained or ()] == [2, 4]
         replace(both, made={"command": "wordsway measure"}).save(tmp_path / "r.json")
         again = ws.load_result(tmp_path / "r.json")
         assert again.explained == both.explained and again.made == {"command": "wordsway measure"}

@@ -38,9 +38,9 @@ class TestLinear:
         score = float(theta @ linear(X))
         found = ws.flip_radius(linear, X, readout=theta, radius=100.0)
         for entry in found.words:
-            wanted = abs(score) / (float(theta.norm()) * (entry.word + 1))
+            wanted = abs(score) / (float(theta.norm()) * entry.word)
             assert entry.distance is not None and entry.distance == pytest.approx(wanted, rel=1e-4)
-            assert entry.radius == pytest.approx(wanted / float(X[entry.word].norm()), rel=1e-4)
+            assert entry.radius == pytest.approx(wanted / float(X[entry.word - 1].norm()), rel=1e-4)
             assert entry.distance >= wanted * (1 - 1e-9)  # what is found is never below the truth
             assert entry.to == ("0" if score > 0 else "1")
         assert [entry.radius for entry in found.words] == sorted(entry.radius or 0 for entry in found.words)
@@ -54,7 +54,7 @@ class TestLinear:
         assert found.prediction == "abcde"[top]
         for entry in found.words:
             distances = {
-                c: float((scores[top] - scores[c]) / ((theta[top] - theta[c]).norm() * (entry.word + 1)))
+                c: float((scores[top] - scores[c]) / ((theta[top] - theta[c]).norm() * entry.word))
                 for c in range(5)
                 if c != top
             }
@@ -64,10 +64,10 @@ class TestLinear:
     def test_one_row_and_a_limit(self) -> None:
         X, theta = rows(), rows(1, seed=1)[0]
         whole = {entry.word: entry for entry in ws.flip_radius(linear, X, readout=theta, radius=100.0).words}
-        radius = whole[2].radius
+        radius = whole[3].radius
         assert radius is not None
         (alone,) = ws.flip_radius(linear, X, 3, readout=theta, radius=1.01 * radius).words
-        assert alone.word == 2 and alone.radius == pytest.approx(radius, rel=1e-3)
+        assert alone.word == 3 and alone.radius == pytest.approx(radius, rel=1e-3)
         short = ws.flip_radius(linear, X, 3, readout=theta, radius=0.98 * radius)
         assert short.words[0].radius is None and short.words[0].to is None and not short.flipped
 
@@ -238,7 +238,7 @@ class TestFiles:
         again = ws.load_result(path)
         assert again.words == sentiment.words and again.to_dict() == sentiment.to_dict() and again.deltas == {}
         assert "How far a word must move" in ws.report_html(path)
-        assert list(sentiment.to_dataframe()["word"]) == [entry.word + 1 for entry in sentiment.words]
+        assert list(sentiment.to_dataframe()["word"]) == [entry.word for entry in sentiment.words]
         assert sentiment.plot().get_title(loc="left").startswith("How far a word must move")
 
     def test_damaged(self, tmp_path: Path, sentiment: ws.FlipRadii) -> None:

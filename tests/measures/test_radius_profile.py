@@ -29,7 +29,7 @@ def test_linear_maps_are_exact() -> None:
     size = float(weighted(X).norm())
     for word in found.words:
         for radius, value in zip(found.radii, word.lower, strict=True):
-            wanted = radius * float(X[word.word].norm()) * 5 * (word.word + 1) / size
+            wanted = radius * float(X[word.word - 1].norm()) * 5 * word.word / size
             assert value == pytest.approx(wanted, rel=1e-3) and value <= wanted * (1 + 1e-9)
     assert found.words[0].reason and found.words[0].upper == (None, None, None)
 

@@ -202,7 +202,7 @@ class TestResult:
         assert len(axes.patches) >= len(found.top)
         found.save(tmp_path / "found.json")
         saved = json.loads((tmp_path / "found.json").read_text())
-        assert saved["format"] == "wordsway.substitutions/1" and saved["top"][0]["after"] == found.best.after
+        assert saved["format"] == "wordsway.substitutions/2" and saved["top"][0]["after"] == found.best.after
 
     @pytest.mark.slow
     def test_layers(self, tmp_path: Path) -> None:

@@ -162,8 +162,8 @@ class TestSubstitution:
     def test_numbers_are_the_definitions(self) -> None:
         before, after = ws.encode("I love her much"), ws.encode("I love her smile")
         phi = ws.named_map("raf", 6, 384, seed=3)
-        s = ws.substitution(phi, before, after, ws.random_words(before, 3, 40))
-        assert (s.word, s.before, s.after) == (3, "much", "smile")
+        s = ws.substitution(phi, before, after, ws.random_words(before, 4, 40))
+        assert (s.word, s.before, s.after) == (4, "much", "smile")
         assert s.change == ws.change(phi, before, after)
         assert s.size == pytest.approx(float((after.X - before.X)[4].norm()) / math.sqrt(384))
         worst = s.worst.words[0] if s.worst.words else None
@@ -184,29 +184,31 @@ class TestSubstitution:
         phi = ws.named_map("raf", 6, 384)
         assert (before.X - after.X).norm(dim=1).min() > 0.01
         assert ws.substitution(phi, before, after).change == ws.change(phi, before, after)
-        (other,) = ws.random_words(before, 3, 1)
+        (other,) = ws.random_words(before, 4, 1)
         again = ws.encode(other.text, layer=2)
         assert again.tokens == other.tokens and torch.allclose(again.X, other.X, atol=1e-2)
 
     def test_random_words(self, tokens: ws.Tokens) -> None:
-        others = ws.random_words(tokens, 1, 30, seed=4)
-        assert [o.text for o in others] == [o.text for o in ws.random_words(tokens, 1, 30, seed=4)]
-        assert [o.text for o in others] != [o.text for o in ws.random_words(tokens, 1, 30, seed=5)]
+        others = ws.random_words(tokens, 2, 30, seed=4)
+        assert [o.text for o in others] == [o.text for o in ws.random_words(tokens, 2, 30, seed=4)]
+        assert [o.text for o in others] != [o.text for o in ws.random_words(tokens, 2, 30, seed=5)]
         for other in others:
             assert other.words[0] == "She" and other.words[2:] == tokens.words[2:]
             assert other.words[1].isalpha() and not other.tokens[2].startswith("##")
             assert torch.allclose(other.X[[0, 1, *range(3, 11)]], tokens.X[[0, 1, *range(3, 11)]], atol=1e-5)
-        pieces = ws.random_words(tokens, 2, 3)
+        pieces = ws.random_words(tokens, 3, 3)
         assert all([t.startswith("##") for t in p.tokens[3:9]] == [False] + [True] * 5 for p in pieces)
-        with pytest.raises(ws.InputError, match="4 words"):
-            ws.random_words(tokens, 4)
+        assert [o.text for o in others] == [o.text for o in ws.random_words(tokens, "sings", 30, seed=4)]
+        for word in (0, 5, "him"):
+            with pytest.raises(ws.InputError, match="#1 'She', #2 'sings'"):
+                ws.random_words(tokens, word)
         with pytest.raises(ws.InputError, match="no vocabulary"):
-            ws.random_words(tokens, 0, encoder=lambda text: torch.ones(1, 1))
+            ws.random_words(tokens, 1, encoder=lambda text: torch.ones(1, 1))
 
     def test_synthetic_words(self) -> None:
         encoder = ws.SyntheticEncoder(d=32, correlation=0.3)
         before, after = ws.encode("a b c", encoder), ws.encode("a z c", encoder)
-        s = ws.substitution(ws.named_map("rf", 3, 32), before, after, ws.random_words(before, 1, 20, encoder=encoder))
+        s = ws.substitution(ws.named_map("rf", 3, 32), before, after, ws.random_words(before, 2, 20, encoder=encoder))
         assert s.random and s.change > 0
 
     @pytest.mark.parametrize(

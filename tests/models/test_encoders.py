@@ -164,7 +164,7 @@ class TestSmollm2:
         tokens = ws.encode("I love her smile", smollm2)
         r = ws.word_sensitivity(ws.named_map("raf", 4, 576), tokens)
         assert r.words is not None and [word.text for word in r.words] == ["I", "love", "her", "smile"]
-        others = ws.random_words(tokens, 3, 5, encoder=smollm2)
+        others = ws.random_words(tokens, 4, 5, encoder=smollm2)
         assert all(other.tokens[3].startswith("Ġ") and other.tokens[:3] == tokens.tokens[:3] for other in others)
 
 

@@ -387,7 +387,7 @@ class TestLogitRanges:
         assert word.text == "smile"
         ranges.save(tmp_path / "r.json")
         saved = json.loads((tmp_path / "r.json").read_text())
-        assert saved["format"] == "wordsway.logit_ranges/1" and saved["words"][0]["low"] == list(word.low)
+        assert saved["format"] == "wordsway.logit_ranges/2" and saved["words"][0]["low"] == list(word.low)
         pandas = pytest.importorskip("pandas")
         table = ranges.to_dataframe()
         assert isinstance(table, pandas.DataFrame) and len(table) == 2 and list(table["low"]) == list(word.low)

@@ -245,6 +245,16 @@ class TestOutputs:
         assert relative(phi(tokens.X), plain) < 1e-5
         assert phi.model.predicts_tokens and phi.model.labels is None
 
+    @pytest.mark.parametrize(
+        ("family", "head", "usual"),
+        [("bert", "classifier", "logits"), ("gpt2", "causal", "logits"), ("bert", "", "last")],
+    )
+    def test_logits_are_the_usual_output_where_there_are_any(self, family: str, head: str, usual: str) -> None:
+        model = tiny(family, head)
+        assert ws.PretrainedMap(model, tokenizer=tokenizer()).output.name == usual
+        result = ws.word_sensitivity(model, TEXT, tokenizer=tokenizer(), word=1, budget=8, random_draws=0)
+        assert result.map["output"] == usual  # calls and the map agree
+
     def test_what_is_not_there_is_said(self) -> None:
         for name, words in (
             ("logits", "neither classifies"),

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 import wordsway as ws
 from wordsway.cli.main import app
+from wordsway.measures.flip_radii import RealFlip
 from wordsway.measures.ranks import rank_name
 from wordsway.report.measurement import lead_of
 from wordsway.report.page import report_html, text_fragment, word_fragment
@@ -172,6 +174,19 @@ class TestKinds:
         together = ws.word_sensitivity(phi, ws.synthetic_tokens(6, 8), budget="quick", tokens_at_once=2)
         assert "together" in self.made(together, tmp_path)
 
+    def test_a_caption_names_the_colours_that_are_there(self) -> None:
+        kept = Path(__file__).parents[1] / "support" / "earlier_results" / "flip-radius-1.json"
+        result = ws.FlipRadii.from_dict(json.loads(kept.read_text(encoding="utf-8"))["result"])
+        (word,) = result.words
+        real = RealFlip("hated", 1.1, 12.0, "negative")
+        for colours in product((False, True), repeat=3):
+            found, near, proven = colours
+            other = replace(
+                word, radius=0.3 if found else None, real=real if near else None, certified=0.1 if proven else 0.0
+            )
+            page = report_html(replace(result, words=(other,)))
+            assert tuple(f"{colour}: " in page for colour in ("Blue", "Orange", "Green")) == colours
+
     def test_a_substitution(self, tmp_path: Path) -> None:
         phi = ws.RandomAttention().sample(384, seed=0)
         before, after = ws.encode(["I love her much", "I love her smile"])
@@ -213,8 +228,8 @@ class TestWhatIsRefused:
         [
             ("no json", "is not JSON"),
             ("[1, 2]", "no result of this version"),
-            ('{"format": "wordsway.layers/1"}', "damaged"),
-            ('{"format": "wordsway.sensitivity/2"}', "damaged"),
+            ('{"format": "wordsway.layers/2"}', "damaged"),
+            ('{"format": "wordsway.sensitivity/3"}', "damaged"),
             ('{"format": "other/1"}', "'other/1'"),
         ],
     )

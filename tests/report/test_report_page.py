@@ -115,10 +115,10 @@ def test_by_keyboard_alone(page: Pages, address: str, result: ws.Sensitivity) ->
     assert top is not None and tab.evaluate(focused) == str(top.word)  # one stop for the whole text
     assert tab.locator(".card").count() == 1
     tab.keyboard.press("Home")
-    assert tab.evaluate(focused) == "0"
-    tab.keyboard.press("ArrowRight")
     assert tab.evaluate(focused) == "1"
-    assert tab.eval_on_selector_all('.word[tabindex="0"]', "all => all.map(e => e.dataset.word)") == ["1"]
+    tab.keyboard.press("ArrowRight")
+    assert tab.evaluate(focused) == "2"
+    assert tab.eval_on_selector_all('.word[tabindex="0"]', "all => all.map(e => e.dataset.word)") == ["2"]
     tab.keyboard.press("Enter")
     assert tab.locator(".detail h3").inner_text().startswith("food (rank")
     tab.keyboard.press("Escape")
@@ -205,7 +205,7 @@ def test_two_thousand_words(page: Pages, tmp_path: Path, result: ws.Sensitivity)
         start = sum(map(len, texts)) + len(texts)
         texts.append(f"word{k}")
         own = words[k % len(words)]
-        found.append(replace(own, word=k, text=texts[-1], span=(start, start + len(texts[-1])), rank=k + 1))
+        found.append(replace(own, word=k + 1, text=texts[-1], span=(start, start + len(texts[-1])), rank=k + 1))
     about = {**result.text, "text": " ".join(texts), "tokens": texts, "offsets": [list(each.span) for each in found]}
     result = replace(result, words=tuple(found), text=about, explained=None)
     file = tmp_path / "long.html"

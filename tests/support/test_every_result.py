@@ -11,6 +11,7 @@ import pytest
 import wordsway as ws
 from wordsway.models.loading.load import read_tokenizer
 from wordsway.models.loading.locate import locate
+from wordsway.studies.compare_runs import compare_tables
 from wordsway.support.names import RESULTS
 from wordsway.support.registry import load_home
 from wordsway.support.result import Result
@@ -49,18 +50,24 @@ def flips(text: str) -> ws.Flips:
     return ws.generalize(ws.FlipPlan(("raf", "rf"), (4,), (6,), objectives=("align",), trials=2, d=(8,)))
 
 
+def differences(text: str) -> Result:
+    grid = {"map": ["rf", "raf"], "n": [3, 6], "d": 8, "trials": 2}
+    runs = [ws.run(ws.Study("small", {**grid, "seed": seed}), engine="inline") for seed in (0, 1)]
+    return compare_tables(runs[0], runs[1])
+
+
 MAKE: dict[str, Callable[[str], Result]] = {
-    "wordsway.sensitivity/2": sensitivity,
-    "wordsway.draws/1": lambda text: ws.compare_draws(text, weights=2, budget=24, random_draws=4),
-    "wordsway.flip-radius/1": lambda text: classifier(ws.flip_radius, text, 1, budget=8, real_words=3),
-    "wordsway.radius-profile/1": lambda text: classifier(ws.radius_profile, text, [0.1, 0.5], 1, flips=False, **QUICK),
-    "wordsway.logit_ranges/1": lambda text: ws.logit_ranges("sentiment", text),
-    "wordsway.substitution/1": substitution,
-    "wordsway.substitutions/1": lambda text: classifier(
+    "wordsway.sensitivity/3": sensitivity,
+    "wordsway.draws/2": lambda text: ws.compare_draws(text, weights=2, budget=24, random_draws=4),
+    "wordsway.flip-radius/2": lambda text: classifier(ws.flip_radius, text, 1, budget=8, real_words=3),
+    "wordsway.radius-profile/2": lambda text: classifier(ws.radius_profile, text, [0.1, 0.5], 1, flips=False, **QUICK),
+    "wordsway.logit_ranges/2": lambda text: ws.logit_ranges("sentiment", text),
+    "wordsway.substitution/2": substitution,
+    "wordsway.substitutions/2": lambda text: classifier(
         ws.substitutions, text, 2, candidates=["hate", "film", "see"], progress=QUICK["progress"]
     ),
-    "wordsway.layers/1": lambda text: classifier(ws.layer_profile, text, 2, real_words=False, noise_draws=2, **QUICK),
-    "wordsway.attention/1": lambda text: classifier(ws.attention_maps, text, word=2, attract=True, budget="quick"),
+    "wordsway.layers/2": lambda text: classifier(ws.layer_profile, text, 2, real_words=False, noise_draws=2, **QUICK),
+    "wordsway.attention/2": lambda text: classifier(ws.attention_maps, text, word=2, attract=True, budget="quick"),
     "wordsway.prompts/1": prompts,
     "wordsway.comparison/1": lambda text: ws.compare_results(
         [ws.logit_ranges("sentiment", text), ws.logit_ranges("sentiment", text, at="word-embeddings")]
@@ -68,6 +75,7 @@ MAKE: dict[str, Callable[[str], Result]] = {
     "wordsway.corpus/1": lambda text: ws.measure_texts([text, "A dull film"], "sentiment", engine="inline"),
     "wordsway.curve/1": lambda text: ws.curve(ws.CurvePlan(("raf", "rf"), (4, 8), (8,), trials=2)),
     "wordsway.flips/1": flips,
+    "wordsway.differences/1": differences,
     "wordsway.table/1": lambda text: ws.run(
         ws.Study("small", {"map": ["rf", "raf"], "n": [3, 6], "d": 8, "trials": 2}), engine="inline"
     ),

@@ -2,12 +2,14 @@
 
 import io
 import re
+import shlex
 import sys
 import time
 from typing import Any
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
 import wordsway as ws
 from wordsway.support import progress
@@ -146,3 +148,38 @@ class TestLibrary:
         ws.flip_radius(phi, X, readout=readout, budget="quick", progress=lambda *step: steps.append(step))
         done = [step[0] for step in steps]
         assert done == sorted(done) and done[-1] == steps[-1][1]
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ('ranges "I love her smile"', r"word \d of 4.*--word W or --max-tokens N"),
+        ('measure "I love her much" --against "I love her smile" --draws 40 --map rf', r"step \d+ of \d+.*--draws 0"),
+    ],
+)
+def test_commands_are_never_silent(line: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if it took long: an estimate with what makes it shorter, and lines that count."""
+    from wordsway.cli.main import app
+
+    monkeypatch.setattr(progress, "LINE_EVERY", 0.002)
+    monkeypatch.setattr(progress, "LONG", 0.0)
+    monkeypatch.setattr(progress, "_SOON", 0.0)
+    done = CliRunner().invoke(app, shlex.split(line))
+    assert done.exit_code == 0, done.output
+    counted, shorter = what.split(".*")
+    assert re.search(rf"about \d+ s in all; shorter: .*{shorter}", done.stderr) and re.search(counted, done.stderr)
+
+
+def test_calls_that_count() -> None:
+    told: list[tuple[int, int]] = []
+    ws.logit_ranges("sentiment", "I love her smile", progress=lambda *step: told.append(step))
+    assert told == [(k, 4) for k in (1, 2, 3, 4)]
+    before, after = ws.encode("I love her much"), ws.encode("I love her smile")
+    told.clear()
+    others = ws.random_words(before, 4, 40, progress=lambda *step: told.append(step))
+    assert told == [(32, 40), (40, 40)]
+    told.clear()
+    phi = ws.named_map("rf", len(before), 384)
+    result = ws.substitution(phi, before, after, others, budget=8, progress=lambda *step: told.append(step))
+    assert told[-1] == (told[-1][1],) * 2 and told[-1][1] in (41, 42) and len(told) == 41
+    assert result.random is not None and result.random.draws == 40

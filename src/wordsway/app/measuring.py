@@ -101,7 +101,7 @@ def explain_word(key: str, word: int, kept: Kept) -> Callable[[Job], None]:
                 raise InputError("random features keep their weights until the next measurement; measure this again")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TextWarning)
-                result = explain(phi, tokens, measured.result, [word + 1], seed=seed, cancel=job.check)
+                result = explain(phi, tokens, measured.result, [word], seed=seed, cancel=job.check)
             measured = replace(measured, result=result)
             kept.put(key, measured)
         job.say("word", word=word, fragment=word_fragment(measured.result, word))
@@ -124,7 +124,7 @@ class _Words:
             return
         self.left[word] -= 1
         self.lower[word] = max(self.lower[word], entry.lower)
-        self.job.say("move", word=word, lower=self.lower[word], done=self.left.count(0), words=len(self.left))
+        self.job.say("move", word=word + 1, lower=self.lower[word], done=self.left.count(0), words=len(self.left))
 
 
 def segments(tokens: "Tokens") -> list[dict[str, Any]]:
@@ -135,7 +135,7 @@ def segments(tokens: "Tokens") -> list[dict[str, Any]]:
     for word, ((start, end), text) in enumerate(zip(tokens.spans, tokens.words, strict=True)):
         if start > cursor:
             found.append({"text": tokens.text[cursor:start]})
-        found.append({"text": text, "word": word})
+        found.append({"text": text, "word": word + 1})
         cursor = max(cursor, end)
     used = max([cursor, *(end for _, end in tokens.offsets)])
     if used > cursor:

@@ -1,12 +1,13 @@
 """`wordsway compare`: two results or two runs side by side."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import OUTPUT, RUN, PanelCommand
 from wordsway.cli.options import Debug, Json, Out, Own, argument, option
+from wordsway.cli.output import finish
+from wordsway.cli.saving import check_files
 from wordsway.support.errors import InputError
 
 
@@ -24,12 +25,11 @@ def compare(
 ) -> None:
     """Compare two results word by word, or the cells that two runs share, with 95% intervals."""
     with one_line_errors(debug):
+        check_files(out)
         if first.is_file() and second.is_file():
             return _compare_files(first, second, of, out, as_json)
         if first.is_file() or second.is_file():
             raise InputError("compare takes two results (.json) or the folders of two runs, not one of each")
-        if out:
-            raise InputError("--out is for two results; two runs are compared on the terminal, or with --json")
         from wordsway.cli.show_runs import show_differences
         from wordsway.studies.compare_runs import compare_tables
         from wordsway.studies.run.store import Store
@@ -39,21 +39,14 @@ def compare(
         for folder in (first, second):
             with Store.read(folder) as store:
                 tables.append(read_table(store))
-        found = compare_tables(tables[0], tables[1], of)
-        if as_json:
-            print(json.dumps(found.to_dict(), allow_nan=False))
-        else:
-            show_differences(found)
+        finish(compare_tables(tables[0], tables[1], of), as_json, out, show_differences)
 
 
 def _compare_files(first: Path, second: Path, of: str | None, out: list[Path] | None, as_json: bool) -> None:
     """Compare two results that were saved."""
     from wordsway.cli.many_texts import show_comparison
-    from wordsway.cli.output import finish
-    from wordsway.cli.saving import check_files
     from wordsway.measures.comparison import compare_results
     from wordsway.support.result import load_result
 
-    check_files(out)
     names = (first.stem, second.stem) if first.stem != second.stem else (str(first), str(second))
     finish(compare_results([load_result(first), load_result(second)], names, of), as_json, out, show_comparison)

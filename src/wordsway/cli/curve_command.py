@@ -1,17 +1,17 @@
 """`wordsway curve`: word sensitivity against context length."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from wordsway.cli.command import app, number, one_line_errors
+from wordsway.cli.command import app
+from wordsway.cli.grids import run_grid
 from wordsway.cli.help_pages import SEARCH, TEXT, PanelCommand
 from wordsway.cli.option_values import whole_numbers
 from wordsway.cli.options import GridOptions, data_option, option, with_options
-from wordsway.cli.output import finish_grid
-from wordsway.cli.run_studies import expected_seconds
+from wordsway.support.digits import three
 
 if TYPE_CHECKING:
-    from wordsway.studies.curve import Curve
+    from wordsway.studies.curve import Curve, CurvePlan
 
 
 @app.command(cls=PanelCommand)
@@ -24,25 +24,29 @@ def curve(
     data: Annotated[str | None, data_option("none: Gaussian texts")] = None,
 ) -> None:
     """Measure word sensitivity against context length, with fitted exponents and the prediction."""
-    with one_line_errors(common.debug, common.quiet, common.out):
+
+    def plan() -> "CurvePlan":
         from wordsway.maps.named import split_names
         from wordsway.studies.curve import CurvePlan
-        from wordsway.studies.curve import curve as measure_curve
-        from wordsway.support.progress import progress_bar
 
         lengths, sizes = whole_numbers(n, "--n"), whole_numbers(d, "--d")
         grid = split_names(common.map), tuple(lengths), tuple(sizes), trials, common.seed, common.depth
-        plan = CurvePlan(*grid, common.token, data, common.encoder, common.layer)
-        expected = expected_seconds(plan.study(), common.out, common.engine, common.workers)
-        with progress_bar("cell", "fewer --trials, --n or --map", expected) as update:
-            result = measure_curve(plan, common.out, update, common.engine, common.workers)
-        paths: list[Path] = []
-        if common.out is not None:
-            from wordsway.studies.figures.draw import save_figure
+        return CurvePlan(*grid, common.token, data, common.encoder, common.layer)
 
-            paths = save_figure(result.plot().figure, common.out, "curve")
-            paths += [common.out / name for name in ("curve.csv", "cells.csv", "fits.json")]
-        finish_grid(result, common.as_json, paths, _show_curve)
+    def measure(*arguments: Any, **options: Any) -> "Curve":
+        from wordsway.studies.curve import curve as measure_curve
+
+        return measure_curve(*arguments, **options)
+
+    run_grid(common, plan, lambda made: made.study(), measure, _draw, _show_curve)
+
+
+def _draw(result: "Curve", folder: Path) -> list[Path]:
+    """Draw the curve, and list the files of the folder."""
+    from wordsway.studies.figures.draw import save_figure
+
+    paths = save_figure(result.plot().figure, folder, "curve")
+    return paths + [folder / name for name in ("curve.csv", "cells.csv", "fits.json")]
 
 
 def _show_curve(result: "Curve") -> None:
@@ -55,7 +59,7 @@ def _show_curve(result: "Curve") -> None:
         name = heading == "map"  # which may have options
         table.add_column(heading, no_wrap=not name, overflow="fold", justify="left" if name else "right")
     for p in result.points:
-        numbers = [number(value) for value in (p.mean, p.sd, p.upper, p.random, p.theory)]
+        numbers = [three(value) for value in (p.mean, p.sd, p.upper, p.random, p.theory)]
         table.add_row(p.map, str(p.d), str(p.n), *numbers)
     console.print(table)
     for fit in result.fits:

@@ -1,17 +1,17 @@
 """`wordsway generalize`: can a model learn that one word flipped the meaning?"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from wordsway.cli import completion
-from wordsway.cli.command import app, number, one_line_errors, printable
+from wordsway.cli.command import app, printable
+from wordsway.cli.grids import run_grid
 from wordsway.cli.help_pages import MODEL, SEARCH, TEXT, PanelCommand
 from wordsway.cli.option_values import names_of, numbers_of
 from wordsway.cli.option_values import whole_numbers as whole
 from wordsway.cli.options import Device, GridOptions, data_option, option, with_options
-from wordsway.cli.output import finish_grid
-from wordsway.cli.run_studies import expected_seconds
 from wordsway.support import names
+from wordsway.support.digits import ROUNDING, three
 from wordsway.support.errors import InputError
 from wordsway.support.names import either
 
@@ -63,7 +63,8 @@ def generalize(
     label flipped. Random features stay near (2 - gamma)^2, where gamma is how differently the model scored the
     two texts before training on the new one; attention gets far below.
     """
-    with one_line_errors(common.debug, common.quiet, common.out):
+
+    def plan() -> "FlipPlan":
         if data is None and (common.encoder != "minilm" or common.layer or shorter_than is not None):
             raise InputError("--encoder, --layer and --shorter-than are about real texts; name some with --data")
         if penalty is not None and "penalized" not in objective:
@@ -74,10 +75,8 @@ def generalize(
             raise InputError("--training both is alone; else finetune, retrain or finetune,retrain")
         from wordsway.maps.named import split_names
         from wordsway.studies.generalize import FlipPlan
-        from wordsway.studies.generalize import generalize as run
-        from wordsway.support.progress import progress_bar
 
-        plan = FlipPlan(
+        return FlipPlan(
             maps=split_names(common.map),
             n=tuple(whole(n, "--n")),
             train_sizes=tuple(whole(train_size, "--train-size")),
@@ -94,19 +93,25 @@ def generalize(
             layer=common.layer,
             shorter_than=shorter_than,
         )
-        expected = expected_seconds(plan.study(device), common.out, common.engine, common.workers)
-        with progress_bar("cell", "fewer --trials, --n or --map", expected) as update:
-            result = run(plan, common.out, update, device, common.engine, common.workers)
-        paths: list[Path] = []
-        if common.out is not None:
-            from wordsway.studies.figures.draw import save_figure
-            from wordsway.studies.figures.grid_figures import plot_flips
 
-            for name in plan.maps:
-                plain = "".join(c if c.isalnum() or c in "-_=." else "-" for c in name)
-                paths += save_figure(plot_flips(result, name), common.out, f"flips-{plain}")
-            paths += [common.out / "summary.csv", common.out / "points.csv"]
-        finish_grid(result, common.as_json, paths, _show)
+    def measure(*arguments: Any, **options: Any) -> "Flips":
+        from wordsway.studies.generalize import generalize as run
+
+        return run(*arguments, **options, device=device)
+
+    run_grid(common, plan, lambda made: made.study(device), measure, _draw, _show)
+
+
+def _draw(result: "Flips", folder: Path) -> list[Path]:
+    """Draw a picture for each map, and list the files of the folder."""
+    from wordsway.studies.figures.draw import save_figure
+    from wordsway.studies.figures.grid_figures import plot_flips
+
+    paths: list[Path] = []
+    for name in result.plan.maps:
+        plain = "".join(c if c.isalnum() or c in "-_=." else "-" for c in name)
+        paths += save_figure(plot_flips(result, name), folder, f"flips-{plain}")
+    return [*paths, folder / "summary.csv", folder / "points.csv"]
 
 
 def _show(result: "Flips") -> None:
@@ -137,7 +142,7 @@ def _show(result: "Flips") -> None:
         width = (str(g.d),) if several else ()
         row = (*width, str(g.n), str(g.train_size), g.training, objective)
         share = f"{g.below} of {g.close}" if g.close else "-"
-        table.add_row(g.map, *row, number(g.gamma), number(g.err), number(g.alignment), share)
+        table.add_row(g.map, *row, *(three(value, ROUNDING) for value in (g.gamma, g.err, g.alignment)), share)
     console.print(table)
     console.print(
         "gamma, Err, F: medians over trials. below half: of the points with gamma < 0.5, those with Err under half of "

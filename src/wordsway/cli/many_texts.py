@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.cli.command import number
 from wordsway.cli.help_pages import TextCommand
 from wordsway.cli.output import finish
 from wordsway.cli.saving import check_files
+from wordsway.support.digits import three
 from wordsway.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,6 +20,11 @@ _OF_MANY = ("file", "text_column", "lines", "limit", "models", "maps", "of", "ra
 _OF_SEVERAL = ("text", "file", "models", "maps", "of", "at", "radius", "budget", "max_tokens", "seed", "device", "out",
                "as_json", "quiet", "debug", "own", "word", "no_certificate", "encoder")  # fmt: skip
 _FIRST = 10  # words of a corpus that are shown
+_READING = (
+    "relative: effect over the mean of its text; 1 is an average word. The 95% intervals of a table hold for all its "
+    "rows together; many words are ordered by their lower ends. Effects are lower bounds of the largest possible ones; "
+    "they are not importance."
+)
 
 
 def asks_for_many(file: Path | None, text_column: str | None, lines: bool) -> bool:
@@ -160,8 +165,7 @@ def _show_corpus(found: "Corpus") -> None:
             )
         console.print(_grid("kind of word", found.kinds(subject)))
         console.print(_grid("word", found.words(subject)[:_FIRST]))
-    console.print("relative: effect over the mean of its text; 1 is an average word. Effects are lower bounds of the "
-                  "largest possible ones; they are not importance.", soft_wrap=True)  # fmt: skip
+    console.print(_READING, soft_wrap=True)
     if found.empty:
         console.print(f"{len(found.empty)} empty texts were left out")
     for text, error in list(found.failed.items())[:5]:
@@ -206,7 +210,7 @@ def show_comparison(found: "Comparison") -> None:
     table.add_column("")
     for row in rows:
         mark = "tied" if row["tied"] else ""
-        table.add_row(*(plain_cell(str(row[name])) for name in keys), *(number(row[name]) for name in numbers), mark)
+        table.add_row(*(plain_cell(str(row[name])) for name in keys), *(three(row[name]) for name in numbers), mark)
     console.print(table)
     console.print(plain_cell(found.summary()), soft_wrap=True)
     if found.tie:

@@ -185,7 +185,7 @@ def compare(opened: "OpenQuestion", against: str, end: ResultOutput) -> None:
     from wordsway.cli import show
     from wordsway.measures.compare_word import changed_word, substitution
     from wordsway.models.encoding.vocabulary import random_words
-    from wordsway.support.progress import waiting
+    from wordsway.support.progress import progress_bar
     from wordsway.tokens import Tokens
 
     asked, text = opened.question, opened.X
@@ -193,7 +193,13 @@ def compare(opened: "OpenQuestion", against: str, end: ResultOutput) -> None:
     other = asked.encode(against)
     place = changed_word(text, other)
     options: dict[str, Any] = {"encoder": asked.encoder, "seed": asked.seed, "device": asked.device}
-    words = random_words(text, place, asked.random_draws, **options) if asked.random_draws else []
-    with waiting("searching the largest change of this word"):
-        result = end.compared(substitution(opened.phi, text, other, words, **opened.search))
+    count = asked.random_draws
+    # Making the random texts, and measuring them, are the steps that show the pace of the whole.
+    total, used = 2 * count + 2, {"--budget quick": asked.budget != "quick", "--draws 0": count > 0}
+    with progress_bar("step", ways({**used, "--no-certificate": asked.certificate})) as update:
+        words = []
+        if count:
+            words = random_words(text, place + 1, count, **options, progress=lambda done, _: update(done, total))
+        steps: dict[str, Any] = {"progress": lambda done, of: update(count + done, count + of)}
+        result = end.compared(substitution(opened.phi, text, other, words, **opened.search, **steps))
     finish(result, end.as_json, end.out, show.substitution)

@@ -77,7 +77,7 @@ def seed_option(unless_given: str | bool = True) -> Any:
 
 def folder_option(unless_given: str) -> Any:
     """Describe --out of a command that makes a run."""
-    help = "Folder of the run: tables, pictures, report. One that was stopped goes on from there."
+    help = "Folder of the run (no file): tables, pictures, report. One that was stopped goes on from there."
     return option(OUTPUT, "FOLDER", help, "--out", "-o", show_default=unless_given)
 
 
@@ -159,7 +159,17 @@ Out = Annotated[
     list[Path] | None,
     option(OUTPUT, "FILE", f"Save, by suffix: {either(FORMATS)}. Repeatable.", "--out", "-o"),
 ]
-RunFolder = Annotated[Path | None, folder_option("nothing is kept")]
+GridOut = Annotated[
+    list[Path] | None,
+    option(
+        OUTPUT,
+        "PATH",
+        f"Save, by suffix: {either(FORMATS)}; or a folder of a run, which keeps every cell and goes on if it was "
+        "stopped. Repeatable.",
+        "--out",
+        "-o",
+    ),
+]
 Json = Annotated[bool, option(OUTPUT, None, "Print JSON instead of a table.", "--json")]
 Quiet = Annotated[bool, option(OUTPUT, None, "Show no progress and no estimates.", "--quiet")]
 Debug = Annotated[bool, option(OUTPUT, None, "Show the traceback of an error.", "--debug")]
@@ -200,12 +210,33 @@ class GridOptions:
     encoder: DataEncoder = "minilm"
     layer: DataLayer = 0
     seed: Seed = 0
-    out: RunFolder = None
+    out: GridOut = None
     engine: Engine = "processes"
     workers: Workers = None
     as_json: Json = False
     quiet: Quiet = False
     debug: Debug = False
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """Options of a command that runs studies, each into a folder."""
+
+    data: Data = None
+    trials: Trials = None
+    seed: RunSeed = None
+    engine: Engine = "processes"
+    workers: Workers = None
+    scheduler: Scheduler = None
+    as_json: Json = False
+    quiet: Quiet = False
+    debug: Debug = False
+
+    @property
+    def way(self) -> dict[str, Any]:
+        """How to run: the options that `run_and_show` takes."""
+        names = ("engine", "workers", "scheduler", "as_json", "quiet")
+        return {name: getattr(self, name) for name in names}
 
 
 def with_options(shared: type[Any], first: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

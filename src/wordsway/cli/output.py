@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.cli.command import command_line, short_name, three
+from wordsway.cli.command import command_line, short_name
 from wordsway.cli.saving import PAGE, check_files, has_page, save_result
+from wordsway.support.digits import three
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
 from wordsway.support.names import either
@@ -82,24 +83,21 @@ def said(entry: "TokenSensitivity") -> None:
     print(f"token {', '.join(map(str, entry.tokens))}: at least {three(entry.lower)}{upper}", file=sys.stderr)
 
 
-def finish(result: Any, as_json: bool, out: Sequence[Path] | None, show: Callable[[Any], None]) -> None:
-    """Save a result to the files that were asked for, and print it."""
+def finish(
+    result: Any,
+    as_json: bool,
+    out: Sequence[Path] | None,
+    show: Callable[[Any], None],
+    written: Sequence[Path] = (),
+) -> None:
+    """Save a result to the files that were asked for, and print it. `written` are files that were made before."""
     for file in out or ():
         save_result(result, file)
     if as_json:
         return print(json.dumps(result.to_dict(), allow_nan=False))
     show(result)
-    if out:
-        print("wrote " + ", ".join(str(file) for file in out))
-
-
-def finish_grid(result: Any, as_json: bool, written: Sequence[Path], show: Callable[[Any], None]) -> None:
-    """Print the result of a grid of maps, and say which files were written."""
-    if as_json:
-        return print(json.dumps(result.to_dict(), allow_nan=False))
-    show(result)
-    if written:
-        print("written: " + ", ".join(str(path) for path in written))
+    if files := [*(out or ()), *written]:
+        print("wrote " + ", ".join(str(file) for file in files))
 
 
 def write_report(source: Any, out: Path, quiet: bool = False) -> None:

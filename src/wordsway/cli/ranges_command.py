@@ -21,7 +21,7 @@ from wordsway.cli.options import (
     with_options,
     word_option,
 )
-from wordsway.cli.output import finish, open_quietly
+from wordsway.cli.output import finish, open_quietly, ways
 from wordsway.cli.saving import check_files
 
 
@@ -56,8 +56,12 @@ def ranges(
         check_files(common.out)
         from wordsway.cli.show_flips import ranges_table
         from wordsway.measures.logit_ranges import logit_ranges
+        from wordsway.support.progress import progress_bar
 
         opened = open_quietly(common.model, common.device)
         place = (at or At.embeddings).value
-        result = logit_ranges(opened, given, word, at=place, max_tokens=common.max_tokens, device=common.device)
+        options = {"at": place, "max_tokens": common.max_tokens, "device": common.device}
+        shorter = ways({"--word W": word is None, "--max-tokens N": common.max_tokens is None})
+        with progress_bar("word", shorter) as update:
+            result = logit_ranges(opened, given, word, **options, progress=update)
         finish(result, common.as_json, common.out, ranges_table)

@@ -6,26 +6,14 @@ from typing import Annotated, Any
 from wordsway.cli import completion
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import MODEL, RUN, TEXT, PanelCommand
-from wordsway.cli.options import (
-    Data,
-    Debug,
-    Engine,
-    Json,
-    Quiet,
-    RunSeed,
-    Scale,
-    Scheduler,
-    Trials,
-    Workers,
-    argument,
-    folder_option,
-    option,
-)
+from wordsway.cli.options import Scale, StudyOptions, argument, folder_option, option, with_options
 from wordsway.cli.run_studies import built_in_with_notes, run_and_show
 
 
 @app.command(cls=PanelCommand)
+@with_options(StudyOptions, "data")
 def reproduce(
+    common: StudyOptions,
     names: Annotated[
         list[str] | None,
         argument(
@@ -46,7 +34,6 @@ def reproduce(
             show_default="the study's",
         ),
     ] = None,
-    data: Data = None,
     padding: Annotated[
         str | None,
         option(
@@ -60,24 +47,15 @@ def reproduce(
         str | None,
         option(MODEL, "NAME", "For fig1-right: a hub id, a folder or a GGUF file.", autocompletion=completion.models),
     ] = None,
-    trials: Trials = None,
-    seed: RunSeed = None,
-    engine: Engine = "processes",
-    workers: Workers = None,
-    scheduler: Scheduler = None,
     out: Annotated[Path | None, folder_option("runs/SCALE")] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Reproduce the paper: figures, tables, and its claims with the numbers measured.
 
     What a run's folder has already is not measured again: other figures, panels or more trials may go to the same one.
     Its figures and tables are those of the settings that a panel was last asked for with.
     """
-    with one_line_errors(debug, quiet):
-        options: dict[str, Any] = {"encoder": encoder, "data": data, "padding": padding, "chat_model": chat_model}
-        asked = built_in_with_notes(names or [], scale, **options, trials=trials, seed=seed)
-        run_and_show(
-            asked, out or Path("runs") / scale, engine, workers, scheduler, as_json=as_json, quiet=quiet, join=True
-        )
+    with one_line_errors(common.debug, common.quiet):
+        options: dict[str, Any] = {"encoder": encoder, "data": common.data, "trials": common.trials}
+        options |= {"seed": common.seed, "padding": padding, "chat_model": chat_model}
+        asked = built_in_with_notes(names or [], scale, **options)
+        run_and_show(asked, out or Path("runs") / scale, **common.way, join=True)

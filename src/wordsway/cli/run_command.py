@@ -6,28 +6,16 @@ from typing import Annotated, Any
 from wordsway.cli import completion
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import MODEL, RUN, SEARCH, PanelCommand
-from wordsway.cli.options import (
-    Data,
-    Debug,
-    Engine,
-    Json,
-    Own,
-    Quiet,
-    RunSeed,
-    Scheduler,
-    Trials,
-    Workers,
-    argument,
-    folder_option,
-    option,
-)
+from wordsway.cli.options import Own, StudyOptions, argument, folder_option, option, with_options
 from wordsway.cli.run_studies import built_in_with_notes, run_and_show
 from wordsway.support import names
 from wordsway.support.errors import InputError
 
 
 @app.command(cls=PanelCommand)
+@with_options(StudyOptions, "data")
 def run(
+    common: StudyOptions,
     study: Annotated[
         str,
         argument(RUN, "STUDY", "A file of your own, in TOML, or a built-in study.", autocompletion=completion.studies),
@@ -52,23 +40,15 @@ def run(
         ),
     ] = None,
     own: Own = None,
-    data: Data = None,
-    trials: Trials = None,
-    seed: RunSeed = None,
-    engine: Engine = "processes",
-    workers: Workers = None,
-    scheduler: Scheduler = None,
     out: Annotated[Path | None, folder_option("runs/NAME")] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
     """Run a study, built-in or your own: a grid of maps, lengths, encoders and more."""
-    with one_line_errors(debug, quiet):
+    with one_line_errors(common.debug, common.quiet):
         from wordsway.studies.adapt import adapted, narrowed
         from wordsway.studies.toml_files import load_study
 
-        options: dict[str, Any] = {"encoder": encoder, "data": data, "trials": trials, "seed": seed}
+        options: dict[str, Any] = {"encoder": encoder, "data": common.data, "trials": common.trials}
+        options |= {"seed": common.seed}
         if study in names.studies() and not Path(study).is_file():
             (found,) = built_in_with_notes([study], scale or "laptop", **options)
         else:
@@ -77,6 +57,4 @@ def run(
             _, too_wide = narrowed(found)
             if too_wide:
                 raise InputError(too_wide[0].replace(" becomes ", " is too wide; it could be "))
-        run_and_show(
-            [found], out or Path("runs") / found.name, engine, workers, scheduler, as_json=as_json, quiet=quiet
-        )
+        run_and_show([found], out or Path("runs") / found.name, **common.way)

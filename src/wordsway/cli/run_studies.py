@@ -75,18 +75,28 @@ def run_and_show(
 
 
 def expected_seconds(study: "Study", out: Path | None, engine: str, workers: int | None) -> float:
-    """Estimate how long the cells of a study take that a folder does not have yet."""
+    """Estimate how long the cells of a study take that a folder does not have yet. Texts that cannot be had are an
+    error first: those of the cell that needs most are looked up."""
     from wordsway.cli.show_runs import START
     from wordsway.studies.run.engines import make_engine
     from wordsway.studies.run.runner import make_plan
     from wordsway.studies.run.store import Store, has_run
+    from wordsway.support.progress import waiting
 
     results = {}
     if out is not None and has_run(out):
         with Store.read(out) as store:
             results = store.results()
-    plan, chosen = make_plan(results, [study]), make_engine(engine, workers, None)
+    plan, chosen = make_plan(results, [study], retry_failed=True), make_engine(engine, workers, None)
+    if plan.pending:
+        with waiting("reading texts"):
+            max((job.cell for job in plan.pending), key=_need).check_texts()
     return START + plan.seconds / (chosen.workers or 1) if plan.pending else 0.0
+
+
+def _need(cell: Any) -> tuple[int, int, int]:
+    """Order cells by how many texts they need, and how long ones."""
+    return getattr(cell, "train_size", 0), cell.n, cell.trial
 
 
 def _show(written: "Written", out: Path, as_json: bool) -> None:

@@ -32,6 +32,17 @@ def check_files(files: Sequence[Path] | None, only: Sequence[str] = FORMATS) -> 
         targets.add(file.absolute())
 
 
+def split_out(paths: Sequence[Path] | None) -> tuple[Path | None, list[Path]]:
+    """Split --out of a grid into the folder of its run, if one is named, and files of its result. Files are checked
+    before any work."""
+    folders = [path for path in paths or () if path.is_dir() or not path.suffix]
+    files = [path for path in paths or () if path not in folders]
+    check_files(files)
+    if len(folders) > 1:
+        raise InputError(f"--out takes one folder, got {' and '.join(repr(str(each)) for each in folders)}", "out")
+    return (folders[0] if folders else None), files
+
+
 def has_page(files: Sequence[Path] | None) -> bool:
     """Whether a page is among the files."""
     return any(file.suffix.lower() == PAGE for file in files or ())

@@ -7,10 +7,31 @@ from rich.console import Console
 from rich.text import Text
 
 from wordsway.cli.command import printable
+from wordsway.measures.ranks import tie_levels
+from wordsway.support.digits import three
 
 # From pale to dark blue: the lightness alone tells them apart, whichever colours an eye can see.
 _SHADES = ("#f7fbff", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#084594")
 _WIDTH = 16  # characters of a bar
+
+
+def coloured_words(
+    console: Console,
+    source: dict[str, Any] | None,
+    spans: Sequence[tuple[int, int]],
+    values: Sequence[float],
+    ranks: Sequence[tuple[int, int]],
+    stretch: bool,
+) -> None:
+    """Print the text with its words on shades by their values, between empty lines; words whose ranks overlap share a
+    shade unless `stretch`."""
+    if source is None:
+        return
+    levels = values if stretch else tie_levels(values, ranks)
+    console.print()
+    ends = three(min(values)) if stretch else "0", three(max(values))
+    coloured(console, source, list(zip(spans, levels, strict=True)), ends, stretch)
+    console.print()
 
 
 def coloured(

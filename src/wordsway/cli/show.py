@@ -7,9 +7,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.cli.command import printable, short_name, three
-from wordsway.cli.shading import bar, coloured
-from wordsway.measures.ranks import rank_name, shared_ranks, tie_levels, tie_sentence
+from wordsway.cli.command import printable, short_name
+from wordsway.cli.shading import bar, coloured_words
+from wordsway.measures.ranks import rank_name, shared_ranks, tie_sentence
+from wordsway.support.digits import three
 
 if TYPE_CHECKING:
     from wordsway.measures.compare_word import Substitution
@@ -24,13 +25,9 @@ def sensitivity(result: "Sensitivity", stretch: bool = False) -> None:
     about, encoder = _map(result)
     sizes = f"n={result.n}, d={result.d}, radius={_radius(result)}"
     console.print(escape(f"{about}, {sizes}{encoder}"), soft_wrap=True)
-    if result.words and result.text is not None:
-        console.print()
-        found = [word.lower for word in result.words]
-        levels = found if stretch else tie_levels(found, [(word.rank, word.tied) for word in result.words])
-        shades = [(word.span, level) for word, level in zip(result.words, levels, strict=True)]
-        coloured(console, result.text, shades, (three(min(found)) if stretch else "0", three(max(found))), stretch)
-        console.print()
+    if result.words:
+        spans, found = [word.span for word in result.words], [word.lower for word in result.words]
+        coloured_words(console, result.text, spans, found, [(w.rank, w.tied) for w in result.words], stretch)
     _bounds(console, result)
     if result.words:
         _words(console, result)
@@ -42,7 +39,7 @@ def substitution(compared: "Substitution") -> None:
     """Print the effect of one substitution, beside the worst case and random words."""
     console = Console(highlight=False)
     before, after = escape(printable(compared.before)), escape(printable(compared.after))
-    console.print(f"[bold]{before}[/] -> [bold]{after}[/], word {compared.word + 1}", soft_wrap=True)
+    console.print(f"[bold]{before}[/] -> [bold]{after}[/], word {compared.word}", soft_wrap=True)
     table = _plain_table()
     table.add_row(
         "change of the features", f"[bold]{three(compared.change)}[/]", f"moves the word by {compared.size:.2f} radii"
@@ -96,7 +93,7 @@ def _bounds(console: Console, result: "Sensitivity") -> None:
     top = result.top_word
     where = f"token {result.token}"
     if top is not None and top.tokens == result.tokens:
-        where = f"word {top.word + 1}" if top.tied == 1 else f"one of {len(result.top_words)} words that tie"
+        where = f"word {top.word}" if top.tied == 1 else f"one of {len(result.top_words)} words that tie"
     elif result.together is not None:
         names = [str(k) for k in result.tokens]
         if result.text is not None:
@@ -139,10 +136,10 @@ def _words(console: Console, result: "Sensitivity") -> None:
         name.truncate(30, overflow="ellipsis")
         bounds = [three(word.lower), *([three(word.upper)] if certified else [])]
         line = bar(console, word.lower, word.upper, most)
-        table.add_row(rank_name(word.rank, word.tied), name, f"word {word.word + 1}", *bounds, line)
+        table.add_row(rank_name(word.rank, word.tied), name, f"word {word.word}", *bounds, line)
     assert result.text is not None
     for entry in result.per_token:  # special tokens that were asked for
-        if result.text["word_ids"][entry.token] is None:
+        if result.text["word_numbers"][entry.token] is None:
             name = Text(printable(result.text["tokens"][entry.token]))
             bounds = [three(entry.lower), *([three(entry.upper)] if certified else [])]
             table.add_row("", name, f"token {entry.token}", *bounds)
@@ -154,7 +151,7 @@ def _words(console: Console, result: "Sensitivity") -> None:
         console.print(f"Largest possible effect found: {tie_sentence(names, result.spread)}", soft_wrap=True)
         return
     console.print(
-        f"Largest possible effect found: [bold]{escape(printable(top.text))}[/] (word {top.word + 1}), separated from "
+        f"Largest possible effect found: [bold]{escape(printable(top.text))}[/] (word {top.word}), separated from "
         "all other words. This is not the same as importance.",
         soft_wrap=True,
     )

@@ -7,10 +7,11 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.cli.command import printable, short_name, three
-from wordsway.cli.shading import bar, coloured
+from wordsway.cli.command import printable, short_name
+from wordsway.cli.shading import bar, coloured, coloured_words
 from wordsway.cli.show import MOST_ROWS, more
-from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name, tie_levels
+from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name
+from wordsway.support.digits import three
 
 _TIED = 0.9  # of the prediction's probability: a class that has more is nearly as likely
 
@@ -68,7 +69,7 @@ def _words(console: Console, result: "FlipRadii") -> Table:
         cells += [_name("-" if word.to is None else repr(word.to))] if causal else []
         cells += [_left(word.lowest)] if falls else []
         cells += [_name("-" if best is None else best.text), _left(None if best is None else best.probability)]
-        table.add_row(rank_name(*rank), _name(word.text), f"#{word.word + 1}", *cells)
+        table.add_row(rank_name(*rank), _name(word.text), f"#{word.word}", *cells)
     return table
 
 
@@ -120,12 +121,7 @@ def encoder_tables(result: "RadiusProfile", stretch: bool = False) -> None:
     console.print(escape(f"{printable(name)}: relative change of the output"), soft_wrap=True)
     words, ranks = result.ranked, result.ranks
     values = [word.lower[0] for word in words]
-    if result.text is not None:
-        console.print()
-        levels = values if stretch else tie_levels(values, ranks)
-        shades = [(word.span, level) for word, level in zip(words, levels, strict=True)]
-        coloured(console, result.text, shades, (three(min(values)) if stretch else "0", three(max(values))), stretch)
-        console.print()
+    coloured_words(console, result.text, [word.span for word in words], values, ranks, stretch)
     table = Table(box=None, padding=(0, 1))
     for title in ("rank", "word", ""):
         table.add_column(title)
@@ -136,7 +132,7 @@ def encoder_tables(result: "RadiusProfile", stretch: bool = False) -> None:
     for word, rank in list(zip(words, ranks, strict=True))[:MOST_ROWS]:
         line = bar(console, word.lower[-1], word.upper[-1], most)
         cells = [three(value) for value in word.lower]
-        table.add_row(rank_name(*rank), _name(word.text), f"#{word.word + 1}", *cells, line)
+        table.add_row(rank_name(*rank), _name(word.text), f"#{word.word}", *cells, line)
     console.print(table)
     more(console, len(words) - MOST_ROWS, "words")
     console.print(

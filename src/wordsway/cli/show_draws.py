@@ -7,10 +7,11 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.cli.command import printable, three
-from wordsway.cli.shading import bar, coloured
+from wordsway.cli.command import printable
+from wordsway.cli.shading import bar, coloured_words
 from wordsway.cli.show import MOST_ROWS, more
-from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name, tie_levels
+from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name
+from wordsway.support.digits import three
 from wordsway.support.names import MAPS
 
 if TYPE_CHECKING:
@@ -25,12 +26,8 @@ def draw_tables(result: "DrawComparison", stretch: bool = False) -> None:
     first = result.maps[0]
     maps = " and ".join(_about(each.name) for each in result.maps)
     console.print(escape(f"{maps}; {_draws(result)}, n={result.n}, d={result.d}, {_encoder(result)}"), soft_wrap=True)
-    console.print()
-    means = [word.mean for word in first.words]
-    levels = means if stretch else tie_levels(means, [(word.rank, word.tied) for word in first.words])
-    shades = [(word.span, level) for word, level in zip(first.words, levels, strict=True)]
-    coloured(console, result.text, shades, (three(min(means)) if stretch else "0", three(max(means))), stretch)
-    console.print()
+    spans, means = [word.span for word in first.words], [word.mean for word in first.words]
+    coloured_words(console, result.text, spans, means, [(word.rank, word.tied) for word in first.words], stretch)
     console.print(_table(console, result))
     more(console, len(first.words) - MOST_ROWS, "words")
     console.print(escape(_averages(result)), soft_wrap=True)
@@ -85,7 +82,7 @@ def _table(console: Console, result: "DrawComparison") -> Table:
     for about in first.ranked[:MOST_ROWS]:
         name = Text(printable(about.text), no_wrap=True)
         name.truncate(16, overflow="ellipsis")
-        cells: list[str | Text] = [name, f"#{about.word + 1}"]
+        cells: list[str | Text] = [name, f"#{about.word}"]
         for m, known in enumerate(words):
             cells += _cells(known[about.word])
             if m == 0:

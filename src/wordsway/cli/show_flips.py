@@ -11,6 +11,7 @@ from rich.text import Text
 from wordsway.cli.command import printable, short_name
 from wordsway.cli.shading import coloured
 from wordsway.cli.show import MOST_ROWS, more
+from wordsway.support.digits import three
 
 if TYPE_CHECKING:
     from wordsway.measures.flip_radii import FlipRadii, WordFlip
@@ -30,7 +31,7 @@ def flip_tables(result: "FlipRadii", stretch: bool = False) -> None:
         shades = [(word.span, result.limit - min(word.radius or math.inf, result.limit)) for word in result.words]
         low, high = flipped[0].radius, max(word.radius or 0.0 for word in flipped)
         missing = len(flipped) < len(result.words) or not stretch
-        ends = (f"{result.limit:g} or none" if missing else _short(high), f"{_short(low)} (a small move is enough)")
+        ends = (f"{result.limit:g} or none" if missing else three(high), f"{three(low)} (a small move is enough)")
         coloured(console, result.text, shades, ends, stretch)
         console.print()
     console.print(_table(result.words[:MOST_ROWS]))
@@ -44,9 +45,9 @@ def _table(words: "tuple[WordFlip, ...]") -> Table:
         table.add_column(name, justify="right" if name in ("flips at", "absolute", "certified", "at") else "left")
     for word in words:
         real = Text("-") if word.real is None else _name(word.real.text)
-        cells = [_short(word.radius), _short(word.distance), Text("-") if word.to is None else _name(_class(word.to))]
-        distance = _short(None if word.real is None else word.real.radius)
-        table.add_row(_name(word.text), f"word {word.word + 1}", *cells, _certified(word.certified), real, distance)
+        cells = [three(word.radius), three(word.distance), Text("-") if word.to is None else _name(_class(word.to))]
+        distance = three(None if word.real is None else word.real.radius)
+        table.add_row(_name(word.text), f"word {word.word}", *cells, _certified(word.certified), real, distance)
     return table
 
 
@@ -97,11 +98,11 @@ def profile_table(result: "RadiusProfile") -> None:
         table.add_column("flips at", justify="right")
     ranked = sorted(result.words, key=lambda word: -word.lower[0])
     for word in ranked[:MOST_ROWS]:
-        flip = [] if result.prediction is None else [_short(word.flip)]
-        table.add_row(_name(word.text), f"word {word.word + 1}", *(f"{value:.3g}" for value in word.lower), *flip)
+        flip = [] if result.prediction is None else [three(word.flip)]
+        table.add_row(_name(word.text), f"word {word.word}", *(three(value) for value in word.lower), *flip)
     if all(None not in word.upper for word in result.words):
         most = [max(word.upper[k] or 0.0 for word in result.words) for k in range(len(result.radii))]
-        table.add_row("no word can exceed", "", *(f"{value:.3g}" for value in most))
+        table.add_row("no word can exceed", "", *(three(value) for value in most))
     console.print(table)
     more(console, len(ranked) - MOST_ROWS, "words")
     first, last = result.spread(0), result.spread(-1)
@@ -126,12 +127,12 @@ def ranges_table(result: "LogitRanges") -> None:
         table.add_column(name, justify="left" if name in ("word", "", "class") else "right")
     lead = max(result.logits)
     for each in result.words[: 1 if same else MOST_ROWS]:
-        where = ("any one word", "") if same else (_name(each.text), f"word {each.word + 1}")
+        where = ("any one word", "") if same else (_name(each.text), f"word {each.word}")
         for k, label in enumerate(result.labels):
             own = label == result.prediction
-            margin = "-" if own else f"{lead - result.logits[k]:.3g}"
-            ahead = "-" if own else f"{each.margin_low[k]:.3g} to {each.margin_high[k]:.3g}"
-            cells = (f"{result.logits[k]:.3g}", f"{each.low[k]:.3g} to {each.high[k]:.3g}", margin, ahead)
+            margin = "-" if own else three(lead - result.logits[k])
+            ahead = "-" if own else f"{three(each.margin_low[k])} to {three(each.margin_high[k])}"
+            cells = (three(result.logits[k]), f"{three(each.low[k])} to {three(each.high[k])}", margin, ahead)
             table.add_row(*(where if k == 0 else ("", "")), _name(_class(label)), *cells)
     console.print(table)
     more(console, 0 if same else len(result.words) - MOST_ROWS, "words")
@@ -149,11 +150,7 @@ def _class(name: str) -> str:
 
 
 def _certified(radius: float) -> str:
-    return "any move" if math.isinf(radius) else f"{radius:.3g}"
-
-
-def _short(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+    return "any move" if math.isinf(radius) else three(radius) if radius else "0"
 
 
 def _name(text: str) -> Text:

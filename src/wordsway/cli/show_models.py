@@ -7,7 +7,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.cli.command import number, printable, short_name
+from wordsway.cli.command import printable, short_name
+from wordsway.support.digits import ROUNDING, three
 
 if TYPE_CHECKING:
     from wordsway.measures.attention_maps import AttentionMaps
@@ -25,7 +26,7 @@ def layer_table(profile: "LayerProfile") -> None:
     which = "all heads" if profile.head is None else f"head {profile.head}"
     console.print(
         escape(
-            f"{short_name(profile.model)}, moves of {printable(profile.word_text)!r} (word {profile.word + 1}) of norm "
+            f"{short_name(profile.model)}, moves of {printable(profile.word_text)!r} (word {profile.word}) of norm "
             f"{profile.radius:.3f} at its {profile.at}; attracting: {which} of layer 1"
         ),
         soft_wrap=True,
@@ -39,7 +40,7 @@ def layer_table(profile: "LayerProfile") -> None:
     for row in profile.records():
         cells = [row[name] for name in ("searched", "attracting", "noise", "noise_sd")]
         cells += [row[name] for name in ("real_word", "replaced") if name in row]
-        table.add_row(str(row["layer"]), *(number(cell) for cell in cells))
+        table.add_row(str(row["layer"]), *(three(cell, ROUNDING) for cell in cells))
     console.print(table)
     console.print("searched: at least this much is possible, found by a search for each layer.", soft_wrap=True)
     if profile.replacement is not None:
@@ -89,13 +90,13 @@ def _map(console: Console, maps: "AttentionMaps", after: bool) -> None:
 
 def _targets(console: Console, maps: "AttentionMaps") -> None:
     table = Table("head", "as it is", "closed form", "ascent", box=None, padding=(0, 1))
-    word = f"[bold]{escape(printable(maps.word_text or ''))}[/] (word {(maps.word or 0) + 1})"
+    word = f"[bold]{escape(printable(maps.word_text or ''))}[/] (word {maps.word})"
     console.print(
         f"mass on {word} in layer {maps.layer}, when a move of norm {maps.radius:.3f} targets that head:",
         soft_wrap=True,
     )
     for row in maps.targets or ():
-        table.add_row(str(row["head"]), number(row["plain"]), number(row["closed"]), number(row["found"]))
+        table.add_row(str(row["head"]), three(row["plain"]), three(row["closed"]), three(row["found"]))
     console.print(table)
     console.print("all: one move for all heads, and the mean of their masses", soft_wrap=True)
     if maps.layer > 1:
@@ -172,10 +173,10 @@ def _replacements(rows: "tuple[Replacement, ...] | list[Replacement]") -> Table:
     if with_label:
         table.add_column("next token" if with_kl else "prediction")
     for rank, row in enumerate(rows, start=1):
-        cells = [str(rank), _name(row.before), f"word {row.word + 1}", _name(row.after), number(row.change)]
+        cells = [str(rank), _name(row.before), f"word {row.word}", _name(row.after), three(row.change)]
         cells.append(f"{row.similarity:.2f}")
         if with_kl:
-            cells.append(number(row.kl))
+            cells.append(three(row.kl))
         if with_label:
             flips = " (flips)" if row.flips else ""
             cells.append(Text(_predicted(row.prediction or "", row.probability) + flips))
@@ -199,8 +200,8 @@ def prompt_tables(compared: "PromptChange") -> None:
     how = "in its chat template" if compared.chat else "as plain text"
     console.print(escape(f"{short_name(compared.model)}, {how}"), soft_wrap=True)
     table = Table(box=None, padding=(0, 1), show_header=False)
-    table.add_row("change of the next-token logits", f"[bold]{number(compared.change)}[/]")
-    table.add_row("KL of the distributions", f"[bold]{number(compared.kl)}[/]", "nats")
+    table.add_row("change of the next-token logits", f"[bold]{three(compared.change)}[/]")
+    table.add_row("KL of the distributions", f"[bold]{three(compared.kl)}[/]", "nats")
     console.print(table)
     for title, prompt, top, answer in (
         ("first", compared.before, compared.top_before, compared.answer_before),

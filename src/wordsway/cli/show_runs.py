@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from wordsway.cli.command import printable
+from wordsway.support.digits import signed, three
 from wordsway.support.memory import show_bytes
 from wordsway.support.progress import duration, heartbeat
 
@@ -162,17 +163,13 @@ def show_differences(found: "Differences") -> None:
         console.print(plain_cell(f"{where}{cells[0].column}, second - first, {how}"), soft_wrap=True)
         rows = []
         for each in cells:
-            ends = "-" if each.low is None or each.high is None else f"{each.low:+.4f} to {each.high:+.4f}"
-            numbers = (f"{each.first:.4f}", f"{each.second:.4f}", f"{each.difference:+.4f}", ends)
+            ends = "-" if each.low is None or each.high is None else f"{signed(each.low)} to {signed(each.high)}"
+            numbers = (three(each.first), three(each.second), signed(each.difference), ends)
             cell = {name: value for name, value in each.cell.items() if name not in ("study", "panel")}
             rows.append((cell, numbers))
         _print_cells(console, rows, ("first", "second", "difference", "95% interval"))
-    apart = sum(
-        each.low is not None and each.high is not None and (each.low > 0 or each.high < 0) for each in found.cells
-    )
-    console.print(
-        f"{count_of(len(found.cells), 'cell')} in both; in {apart} the interval of the difference does not hold 0"
-    )
+    many = count_of(len(found.cells), "cell")
+    console.print(f"{many} in both; in {found.apart} the interval of the difference does not hold 0")
     for count, name in zip(found.only, ("first", "second"), strict=True):
         if count:
             console.print(f"{count_of(count, 'cell')} only in the {name}")
@@ -196,8 +193,8 @@ def show_means(written: "Written") -> None:
         console.print(plain_cell(f"{study} {panel}, {found[0][1]}"), soft_wrap=True)
         rows = []
         for cell, _, mean, trials in found:
-            ends = "-" if mean.low is None or mean.high is None else f"{mean.low:.4f} to {mean.high:.4f}"
-            rows.append((cell, (f"{mean.value:.4f}", ends, str(trials))))
+            ends = "-" if mean.low is None or mean.high is None else f"{three(mean.low)} to {three(mean.high)}"
+            rows.append((cell, (three(mean.value), ends, str(trials))))
         _print_cells(console, rows, ("mean", "95% interval", "trials"))
 
 

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.datasets.labelled_texts import ShortageError, load_texts
+from wordsway.datasets.labelled_texts import LabelledTexts, ShortageError, load_texts
 from wordsway.models.encoding.encode import encode, find_encoder
 from wordsway.models.running.hidden_states import PretrainedEncoder
 from wordsway.support.errors import InputError, TextWarning
@@ -87,18 +87,9 @@ class RealTask(Task):
         padding: str = "none",
     ) -> "RealTask":
         """Texts of at least `longest` tokens or, with padding as published, shorter ones padded to 256."""
-        count = train_size + 1 + (train_size + 1) % 2
-        least, below = (None, PUBLISHED_BELOW) if padding == "published" else (longest, shorter_than)
-        try:
-            found = load_texts(data, count=count, seed=seed, at_least=least, shorter_than=below, encoder=encoder)
-        except ShortageError as error:
-            asked = f"fewer than {below}" if least is None else f"at least n={longest}"
-            raise InputError(
-                f"training on {train_size} texts and flipping one more takes {count} of {asked} tokens, "
-                f"half of each label, but {data!r} has {error.found}; use a smaller --train-size or --n, or more texts"
-            ) from None
+        found = choose_texts(data, train_size, longest, seed, encoder, shorter_than, padding)
         first = found.labels[0]
-        sides = {label: [k for k in range(1, count) if found.labels[k] == label] for label in (-first, first)}
+        sides = {label: [k for k in range(1, len(found)) if found.labels[k] == label] for label in (-first, first)}
         order = [0]
         while len(order) <= train_size:
             order += [side[len(order) // 2] for side in sides.values() if len(order) // 2 < len(side)]
@@ -119,6 +110,22 @@ class RealTask(Task):
         for text, tokens in zip(X, self.encoded[:count], strict=True):
             text.copy_(tokens[:n].X if d is None else tokens[:n].first_dims(d).X)
         return X, torch.tensor(self.labels[:count], dtype=torch.float64)
+
+
+def choose_texts(
+    data: str, train_size: int, longest: int, seed: int, encoder: str, shorter_than: int | None, padding: str
+) -> LabelledTexts:
+    """Choose texts to train on and one to flip, half of each label, or raise an InputError where there are too few."""
+    count = train_size + 1 + (train_size + 1) % 2
+    least, below = (None, PUBLISHED_BELOW) if padding == "published" else (longest, shorter_than)
+    try:
+        return load_texts(data, count=count, seed=seed, at_least=least, shorter_than=below, encoder=encoder)
+    except ShortageError as error:
+        asked = f"fewer than {below}" if least is None else f"at least n={longest}"
+        raise InputError(
+            f"training on {train_size} texts and flipping one more takes {count} of {asked} tokens, "
+            f"half of each label, but {data!r} has {error.found}; use a smaller --train-size or --n, or more texts"
+        ) from None
 
 
 def first_tokens(texts: list[str], longest: int, encoder: str, layer: int) -> list[Tokens]:

@@ -11,13 +11,12 @@ from typing import Any
 from wordsway import __version__
 from wordsway.learning.borrowed import borrowed, unwrapped
 from wordsway.measures.sensitivity import word_sensitivity
-from wordsway.measures.words import find_word
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.search.ascent import check_budget
 from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
-from wordsway.tokens import check_size
+from wordsway.tokens import check_size, find_word
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ def probe_sensitivity(
             )
             assert result.words is not None and result.random is not None
             best = result.ranked_words[0]
-            found.append(ProbedText(text, result.lower, best.word + 1, best.text, result.random.mean, best.tied))
+            found.append(ProbedText(text, result.lower, best.word, best.text, result.random.mean, best.tied))
     return ProbeReport(tuple(found), output, float(radius), budget, seed, time.perf_counter() - began)
 
 

@@ -12,7 +12,6 @@ from wordsway import __version__
 from wordsway.maps.base import moved
 from wordsway.measures.best_words import encoded_for
 from wordsway.measures.opening import over_texts
-from wordsway.measures.words import find_word
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.attention_weights import Attraction, Drawn, all_weights, draw_attention, mass, seers
 from wordsway.models.moving.map import PretrainedMap
@@ -22,7 +21,7 @@ from wordsway.support.json_values import to_values
 from wordsway.support.plotting import heat, square_axes
 from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.result import Result
-from wordsway.tokens import Tokens
+from wordsway.tokens import Tokens, find_word
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ class AttentionMaps(Result):
     has no others.
     """
 
-    format: ClassVar[str] = "wordsway.attention/1"
+    format: ClassVar[str] = "wordsway.attention/2"
     compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("layer", "head"), "before")
     in_memory: ClassVar[tuple[str, ...]] = ("before", "after")
 
@@ -206,7 +205,7 @@ def attention_maps(
     elif word is not None:
         place = find_word(tokens, word)
         moving = tokens.pieces[place]
-        more = {"word": place, "word_text": tokens.words[place], "tokens": moving}
+        more = {"word": place + 1, "word_text": tokens.words[place], "tokens": moving}
         rows = seers(opened, len(tokens), moving)
         more["mass_before"] = mass(before, moving, rows)
         if attract:

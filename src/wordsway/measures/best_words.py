@@ -8,7 +8,6 @@ import torch
 
 from wordsway import __version__
 from wordsway.measures.opening import over_texts
-from wordsway.measures.words import find_word
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.candidates import Candidates, find_candidates
 from wordsway.models.moving.map import PretrainedMap
@@ -21,7 +20,7 @@ from wordsway.support.plotting import bars
 from wordsway.support.progress import Progress, shown_progress
 from wordsway.support.result import Result
 from wordsway.support.seeds import stream
-from wordsway.tokens import Tokens, check_size
+from wordsway.tokens import Tokens, check_size, find_word
 
 _MOST_WORK = 1e13  # multiply-adds, twice, up to which every candidate is tried unless told otherwise: a minute or two
 _STRIDE = 128  # candidates between two signs of life
@@ -46,9 +45,9 @@ class Tried:
 @dataclass(frozen=True, repr=False)
 class Substitutions(Result):
     """Replacements, at most `listed` of each word, the largest change first. `prediction` and `probability` are those
-    of the text as it is. `word` of a replacement is an index from 0; tables, and what a user gives, count from 1."""
+    of the text as it is."""
 
-    format: ClassVar[str] = "wordsway.substitutions/1"
+    format: ClassVar[str] = "wordsway.substitutions/2"
     compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "before", "after"), "change")
 
     text: str
@@ -89,7 +88,7 @@ class Substitutions(Result):
 
     def records(self) -> list[dict[str, Any]]:
         """Make the table: one row a replacement."""
-        return [{**asdict(found), "word": found.word + 1} for found in self.top]
+        return [asdict(found) for found in self.top]
 
     def plot(self, ax: Any = None) -> Any:
         """Bars of the largest changes; hatched where the prediction flips. Returns the axes."""
@@ -165,9 +164,8 @@ def substitutions(
             turned = [item for item in ordered if item.flips]
             flipping += meter.spelled(turned, found, pieces, top)
             flips = len(turned) if opened.classifies and meter.before is not None else None
-            tried.append(
-                Tried(place, tokens.words[place], len(found), len(outcomes), count >= len(found), flips, found.skipped)
-            )
+            counts = (len(found), len(outcomes), count >= len(found), flips)
+            tried.append(Tried(place + 1, tokens.words[place], *counts, found.skipped))
     return Substitutions(
         text=tokens.text,
         model=opened.name,

@@ -12,6 +12,7 @@ from wordsway.measures.sensitivity import change, word_sensitivity
 from wordsway.support.errors import InputError
 from wordsway.support.json_values import read_fields
 from wordsway.support.plotting import bars
+from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.result import Result
 from wordsway.tokens import Tokens
 
@@ -25,7 +26,7 @@ class Substitution(Result):
     `random` is the change under random words of the vocabulary; `above_random` the share of them that change less.
     """
 
-    format: ClassVar[str] = "wordsway.substitution/1"
+    format: ClassVar[str] = "wordsway.substitution/2"
     in_memory: ClassVar[tuple[str, ...]] = ("worst",)  # a result of its own, which is added as it saves itself
 
     word: int
@@ -49,7 +50,7 @@ class Substitution(Result):
     def records(self) -> list[dict[str, Any]]:
         """Make the table: one row."""
         names = ("before", "after", "change", "size", "share", "share_at_least", "share_same_size", "above_random")
-        row: dict[str, Any] = {"word": self.word + 1, **{name: getattr(self, name) for name in names}}
+        row: dict[str, Any] = {"word": self.word, **{name: getattr(self, name) for name in names}}
         row |= {"worst_lower": self.worst.lower, "worst_upper": self.worst.upper}
         return [row | {"random_mean": None if self.random is None else self.random.mean}]
 
@@ -66,21 +67,24 @@ class Substitution(Result):
         return bars(ax, list(values), list(values.values()), [False] * len(values), "relative change", title)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Substitution":
-        """Make a result from what `to_dict` gave."""
-        worst = Sensitivity.from_dict(values["worst"])
-        rest = {name: value for name, value in values.items() if name not in ("format", "worst")}
-        return cls(**read_fields(cls, rest, given=("worst",)), worst=worst)
+    def read(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Read the fields from JSON values."""
+        rest = {name: value for name, value in values.items() if name != "worst"}
+        return read_fields(cls, rest, given=("worst",)) | {"worst": Sensitivity.from_dict(values["worst"])}
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, as JSON values."""
         return super().to_dict() | {"worst": self.worst.to_dict()}
 
 
-def substitution(phi: Any, before: Any, after: Any, others: Sequence[Any] = (), **options: Any) -> Substitution:
+@takes_progress("step")
+def substitution(
+    phi: Any, before: Any, after: Any, others: Sequence[Any] = (), *, progress: Progress = None, **options: Any
+) -> Substitution:
     """Compare two texts that differ in one word of equally many pieces. The model or map and the texts are given as for
     `word_sensitivity`. `others` are texts with random words in that place (`ws.random_words`); `options` go to
-    `word_sensitivity`, which moves all pieces of the word together.
+    `word_sensitivity`, which moves all pieces of the word together. `progress` is called with (steps done, steps in
+    all), or True to show it: a step is a search, or one of `others`.
     """
     names = ("output", "at", "tokenizer", "encoder", "max_tokens")
     given = {name: options.pop(name) for name in names if name in options}
@@ -92,17 +96,23 @@ def substitution(phi: Any, before: Any, after: Any, others: Sequence[Any] = (), 
     pieces = before.pieces[word]
     options = {"random_draws": 0, **options, "joint": len(pieces) > 1}
     worst = word_sensitivity(phi, before, list(pieces), **options)
-    (bounds,) = [entry for entry in worst.words or () if entry.word == word]
+    (bounds,) = [entry for entry in worst.words or () if entry.word == word + 1]
     radius = max(entry.radius for entry in worst.per_token)
     made = change(phi, before, after)
     size = float((after.X - before.X)[list(pieces)].double().norm()) / radius
-    same = bounds.lower
+    same, searches = bounds.lower, 2 if size > 1 else 1
+    tell = as_function(progress) or (lambda done, total: None)
+    tell(1, searches + len(others))
     if size > 1:
         longer = {**options, "radius": size * radius, "certificate": False}
         same = max(w.lower for w in word_sensitivity(phi, before, list(pieces), **longer).words or ())
-    changes = torch.tensor([change(phi, before, other) for other in others], dtype=torch.float64)
+    found = []
+    for other in others:
+        found.append(change(phi, before, other))
+        tell(searches + len(found), searches + len(others))
+    changes = torch.tensor(found, dtype=torch.float64)
     return Substitution(
-        word=word,
+        word=word + 1,
         before=before.words[word],
         after=after.words[word],
         change=made,

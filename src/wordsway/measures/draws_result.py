@@ -8,10 +8,9 @@ from wordsway.measures.ranks import rank_name
 from wordsway.measures.results import Sensitivity
 from wordsway.measures.separation import LEVEL
 from wordsway.support.json_values import read_fields
-from wordsway.support.plotting import BLUE, GREY, ORANGE, new_axes, plain
+from wordsway.support.plotting import BLUE, GREY, MOST_BARS, ORANGE, new_axes, plain
 from wordsway.support.result import Result
 
-_MOST_BARS = 40
 _COLOURS = (BLUE, ORANGE)
 
 
@@ -87,7 +86,7 @@ class DrawComparison(Result):
     together with probability `level` over the draws. `first` is the whole measurement of the first map's first draw.
     """
 
-    format: ClassVar[str] = "wordsway.draws/1"
+    format: ClassVar[str] = "wordsway.draws/2"
     compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("map", "word", "text"), "mean")
     in_memory: ClassVar[tuple[str, ...]] = ("first",)  # a result of its own, which is added as it saves itself
 
@@ -116,7 +115,7 @@ class DrawComparison(Result):
         return [
             {
                 "map": each.name,
-                "word": word.word + 1,
+                "word": word.word,
                 "text": word.text,
                 "rank": rank_name(word.rank, word.tied),
                 "mean": word.mean,
@@ -135,14 +134,14 @@ class DrawComparison(Result):
         return super().to_dict() | {"first": self.first.to_dict()}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "DrawComparison":
-        """Make a result from what `to_dict` gave."""
-        rest = {name: value for name, value in values.items() if name not in ("format", "first")}
-        return cls(**read_fields(cls, rest, given=("first",)), first=Sensitivity.from_dict(values["first"]))
+    def read(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Read the fields from JSON values."""
+        rest = {name: value for name, value in values.items() if name != "first"}
+        return read_fields(cls, rest, given=("first",)) | {"first": Sensitivity.from_dict(values["first"])}
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a row a word: the mean change found on each map, its spread over draws, and the proven bound."""
-        shown = self.maps[0].ranked[:_MOST_BARS]
+        shown = self.maps[0].ranked[:MOST_BARS]
         ax = ax or new_axes(7.4, 1.9 + 0.34 * len(shown))
         high = 0.8 / len(self.maps)
         for m, each in enumerate(self.maps):

@@ -68,9 +68,9 @@ def explain(
         chosen = list(result.ranked_words[: check_size(words, "words")])
     else:
         for number in words:
-            if number - 1 not in known:
-                raise InputError(f"word {number} was not measured; the words are {min(known) + 1} to {max(known) + 1}")
-        chosen = [known[number - 1] for number in words]
+            if number not in known:
+                raise InputError(f"word {number} was not measured; the words are {min(known)} to {max(known)}")
+        chosen = [known[number] for number in words]
     vocabulary = _Vocabulary(phi, tokens, encoder, seed, device, cancel)
     found, tell = [], as_function(progress)
     with phi.cancellable(cancel):
@@ -101,7 +101,7 @@ def _explained(
     if states[0] is not None and states[1] is not None:
         pairs = zip(states[0], states[1], strict=True)
         layers = tuple(float((new - old).norm() / old.norm()) for old, new in pairs)
-    words, tried = vocabulary.best(word.word, radius, count) if count else ((), "not asked for")
+    words, tried = vocabulary.best(word.word - 1, radius, count) if count else ((), "not asked for")
     return WordExplanation(
         word=word.word,
         tokens=word.tokens,
@@ -255,7 +255,7 @@ class _Vocabulary:
         self, encoder: PretrainedEncoder, word: int, radius: float, count: int
     ) -> tuple[tuple[RealWord, ...], str]:
         """Behind the embedding layer another word changes every row, so whole texts are encoded."""
-        others = random_words(self.tokens, word, _ENCODED, encoder=encoder, seed=self.seed, device=self.device)
+        others = random_words(self.tokens, word + 1, _ENCODED, encoder=encoder, seed=self.seed, device=self.device)
         found = []
         for other in others:
             if self.cancel:

@@ -6,10 +6,9 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from wordsway.support.plotting import BLUE, GREEN, GREY, ORANGE, new_axes, plain
+from wordsway.support.digits import three
+from wordsway.support.plotting import BLUE, GREEN, GREY, MOST_BARS, ORANGE, new_axes, plain
 from wordsway.support.result import Result
-
-_MOST_BARS = 40
 
 
 @dataclass(frozen=True)
@@ -75,12 +74,12 @@ class FlipRadii(Result):
 
     `prediction` is what is predicted for the text as it is (`probability` of it, for a model's logits), and `limit` the
     largest move that was allowed, in units of each word's norm. `gradients` counts all runs of the search: one without
-    a gradient counts 0.4. `deltas` are the moves found, by word (in memory only, not in a file). `kind` says what the
-    prediction is: a "class", or the "next token" of a causal model. `second` is the class that is next to the
-    prediction, with its probability.
+    a gradient counts 0.4. `deltas` are the moves found, by the word's number (in memory only, not in a file). `kind`
+    says what the prediction is: a "class", or the "next token" of a causal model. `second` is the class that is next to
+    the prediction, with its probability.
     """
 
-    format: ClassVar[str] = "wordsway.flip-radius/1"
+    format: ClassVar[str] = "wordsway.flip-radius/2"
     compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text"), "radius")
     in_memory: ClassVar[tuple[str, ...]] = ("deltas",)
 
@@ -103,7 +102,8 @@ class FlipRadii(Result):
     def summary(self) -> str:
         """Say the smallest radius in a line."""
         first = self.words[0]
-        best = "no flip found" if first.radius is None else f"{first.text!r} flips it at {first.radius:.3f} of its norm"
+        flip = f"{first.text!r} flips it at {three(first.radius)} of its norm"
+        best = "no flip found" if first.radius is None else flip
         return f"{self.prediction!r}: {best}; {len(self.words)} words"
 
     @property
@@ -129,7 +129,7 @@ class FlipRadii(Result):
         """Make the table: one row a word, the smallest radius first."""
         return [
             {
-                "word": word.word + 1,
+                "word": word.word,
                 "text": word.text,
                 "radius": word.radius,
                 "distance": word.distance,
@@ -152,7 +152,7 @@ class FlipRadii(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a line a word: the radius found, the certified one, and the nearest real word. Returns the axes."""
-        shown = self.words[:_MOST_BARS]
+        shown = self.words[:MOST_BARS]
         ax = ax or new_axes(7.4, 1.9 + 0.3 * len(shown))
         reals = [word.real.radius for word in shown if word.real is not None]
         furthest = max([self.limit, *reals])
@@ -166,7 +166,7 @@ class FlipRadii(Result):
             else:
                 ax.plot([0, word.radius], [k, k], color=BLUE, linewidth=1.2)
                 ax.plot([word.radius], [k], "o", color=BLUE, markersize=7, label="smallest move found that flips it")
-                ax.annotate(f"{word.radius:.3f}", (word.radius, k), xytext=(8, 0), **beside)
+                ax.annotate(three(word.radius), (word.radius, k), xytext=(8, 0), **beside)
             if word.real is not None:
                 at = word.real.radius
                 ax.plot([at], [k], "D", color=ORANGE, markersize=5, label="nearest real word that flips it")

@@ -19,7 +19,7 @@ from wordsway.measures.margins import Margins, class_names, readout_of, words_of
 from wordsway.measures.opening import Source, is_model, over_texts
 from wordsway.measures.real_flips import RealSearch, nearest_real
 from wordsway.measures.sensitivity import check_effort
-from wordsway.measures.words import describe, find_words
+from wordsway.measures.words import describe
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.search.effort import LOOK
 from wordsway.search.nearest_flip import FlipEffort, FlipSearch, Nearest
@@ -29,7 +29,7 @@ from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS
 from wordsway.support.progress import Progress, takes_progress
-from wordsway.tokens import Tokens, as_text, check_size
+from wordsway.tokens import Tokens, as_text, check_size, find_words
 
 REAL_WORDS = {"quick": 100, "default": 400, "thorough": 4000}  # nearest ones that are tried in a word's place
 # Shares by which a move is lengthened until a plain run flips too; the large ones are for half precision.
@@ -104,7 +104,7 @@ def flip_radius(
             entry, delta = _entry(margins, k, words[k], flips, found, nearest, limit, lowest)
             entries.append(entry)
             if delta is not None:
-                deltas[k] = delta
+                deltas[entry.word] = delta
             told(1.0, len(entries))
     second = margins.second()
     return FlipRadii(
@@ -216,7 +216,7 @@ def _opened(
 
 
 def chosen_words(encoded: Tokens | None, n: int, word: str | int | None) -> list[int]:
-    """The numbers of the words that are asked for, from 0."""
+    """The places of the words that are asked for, indices from 0."""
     if encoded is None:
         if word is None:
             return list(range(n))
@@ -253,7 +253,7 @@ def _entry(
     proofs: dict[int, Proof] = {t: prove(margins, t, limit * norms[t]) for t in tokens}
     weakest = min(tokens, key=lambda t: proofs[t].radius / norms[t])
     entry = WordFlip(
-        word=word,
+        word=word + 1,
         text=text,
         span=span,
         tokens=tokens,

@@ -10,7 +10,6 @@ from torch import Tensor
 from wordsway import __version__
 from wordsway.measures.best_words import ALLOWANCE, encoded_for, substitutions
 from wordsway.measures.opening import over_texts
-from wordsway.measures.words import find_word
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.attention_weights import Attraction
 from wordsway.models.moving.layer_changes import (
@@ -28,7 +27,7 @@ from wordsway.support.errors import InputError
 from wordsway.support.plotting import BLUE, GREEN, GREY, ORANGE, PINK, lines
 from wordsway.support.progress import Progress, shown_progress
 from wordsway.support.result import Result
-from wordsway.tokens import Tokens, check_size
+from wordsway.tokens import Tokens, check_size, find_word
 
 _LABELS = {
     "searched": "searched, for each layer",
@@ -49,7 +48,7 @@ class LayerProfile(Result):
     last layer most; `replaced`: that word itself, which lies `real_size` radii away (None where there is none).
     """
 
-    format: ClassVar[str] = "wordsway.layers/1"
+    format: ClassVar[str] = "wordsway.layers/2"
     compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("layer",), "searched")
 
     model: str
@@ -77,7 +76,7 @@ class LayerProfile(Result):
 
     def summary(self) -> str:
         """Say the change of the last layer in a line."""
-        word = f"word {self.word_text!r} (#{self.word + 1})"
+        word = f"word {self.word_text!r} (#{self.word})"
         return f"{self.model}, {word}: last layer at least {self.searched[-1]:.3g}, random moves {self.noise[-1]:.3g}"
 
     @property
@@ -104,7 +103,7 @@ class LayerProfile(Result):
             for name, style in styles.items()
             if (values := getattr(self, name)) is not None
         }
-        title = f"{self.model}: moves of \u201c{self.word_text}\u201d (word {self.word + 1})"
+        title = f"{self.model}: moves of \u201c{self.word_text}\u201d (word {self.word})"
         labels = ("layer (0 is the input)", "relative change of its output")
         return lines(ax, self.layers, series, {_LABELS["noise"]: self.noise_sd}, labels, title)
 
@@ -177,7 +176,7 @@ def layer_profile(
     return LayerProfile(
         model=opened.name,
         text=tokens.text,
-        word=place,
+        word=place + 1,
         word_text=tokens.words[place],
         tokens=moving,
         at=at,

@@ -8,14 +8,14 @@ import torch
 from wordsway import __version__
 from wordsway.measures.best_words import encoded_for
 from wordsway.measures.opening import over_texts
-from wordsway.measures.words import find_word
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.map import PretrainedMap, PretrainedText
 from wordsway.models.moving.norm_bound import ranges_of
 from wordsway.support.errors import InputError
 from wordsway.support.plotting import ranges
+from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.result import Result
-from wordsway.tokens import Tokens
+from wordsway.tokens import Tokens, find_word
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class LogitRanges(Result):
     """Proven ranges of a classifier's logits, which no move of a word can leave, for each word of a text. `logits` are
     those of the text as it is, `prediction` the label of the largest."""
 
-    format: ClassVar[str] = "wordsway.logit_ranges/1"
+    format: ClassVar[str] = "wordsway.logit_ranges/2"
     compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text", "label"), "margin_low")
 
     model: str
@@ -62,7 +62,7 @@ class LogitRanges(Result):
         """Make the table: one row for each word and class."""
         return [
             {
-                "word": each.word + 1,
+                "word": each.word,
                 "text": each.text,
                 "label": label,
                 "logit": self.logits[k],
@@ -80,12 +80,13 @@ class LogitRanges(Result):
         """Draw a line a word and class: the range that the logit cannot leave; dotted: the logits as they are. Returns
         the axes."""
         series = {label: [(each.low[k], each.high[k]) for each in self.words] for k, label in enumerate(self.labels)}
-        names = [f"{each.text} (#{each.word + 1})" for each in self.words]
+        names = [f"{each.text} (#{each.word})" for each in self.words]
         title = f"{self.model}: where its logits can go when a word changes"
         return ranges(ax, names, series, self.logits, "logit", title)
 
 
 @over_texts
+@takes_progress("word")
 def logit_ranges(
     model: Any,
     text: str | Tokens,
@@ -95,12 +96,14 @@ def logit_ranges(
     tokenizer: Any = None,
     max_tokens: int | None = None,
     device: torch.device | str = "cpu",
+    progress: Progress = None,
 ) -> LogitRanges:
     """Bound the logits of a classifier, and their differences, over all moves of a word, of any size.
 
     `word` is a word of the text or its number from 1; None is for all of them. A list of texts gives one data frame.
     The ranges come from the norm that ends the model, not from a search: nothing outside of them can be reached, and
-    not all of what is inside. Where a model does not end so, an InputError says why.
+    not all of what is inside. Where a model does not end so, an InputError says why. `progress` is called with (words
+    done, words in all), or True to show it.
     """
     opened = open_model(model, tokenizer, device)
     if not opened.classifies or opened.labels is None:
@@ -110,6 +113,10 @@ def logit_ranges(
     places = range(len(tokens.words)) if word is None else [find_word(tokens, word)]
     prepared = PretrainedText(phi, tokens.X)
     logits = prepared.base.cpu().double()
+    tell, words = as_function(progress) or (lambda done, total: None), []
+    for place in places:
+        words.append(_ranges(prepared, tokens, place))
+        tell(len(words), len(places))
     return LogitRanges(
         model=opened.name,
         text=tokens.text,
@@ -117,7 +124,7 @@ def logit_ranges(
         labels=opened.labels,
         logits=tuple(logits.tolist()),
         prediction=opened.labels[int(logits.argmax())],
-        words=tuple(_ranges(prepared, tokens, place) for place in places),
+        words=tuple(words),
     )
 
 
@@ -132,7 +139,7 @@ def _ranges(prepared: PretrainedText, tokens: Tokens, place: int) -> WordRanges:
     low, high = (side.tolist() for side in ranges)
     low[count + top] = high[count + top] = 0.0  # a logit minus itself
     return WordRanges(
-        word=place,
+        word=place + 1,
         text=tokens.words[place],
         span=tokens.spans[place],
         tokens=pieces,

@@ -51,7 +51,7 @@ def word_steps(phi: PretrainedMap, tokens: Tokens, radius: float, seed: int = 0)
     named = phi.output.name == "logits"
     found = []
     for word, (token, change) in enumerate(zip(moving, changes, strict=True)):
-        step = WordStep(word, tokens.words[word], token, change)
+        step = WordStep(word + 1, tokens.words[word], token, change)
         found.append(_with_classes(phi, step, base, after[word]) if named else step)
     return found
 

@@ -52,7 +52,7 @@ class Source:
             if self.encoder is not None:
                 raise InputError("encoder= belongs to a map; a model embeds its texts itself", argument="encoder")
             opened = open_model(given, self.tokenizer, self.device)
-            phi = PretrainedMap(opened, self.output or default_output(opened), at=self.at or "embeddings")
+            phi = PretrainedMap(opened, self.output, at=self.at or "embeddings")
         else:
             self._refuse_model_options("a map with weights")
             phi = as_map(given)
@@ -79,11 +79,6 @@ def is_model(given: Any) -> bool:
     """Tell whether this names or is a pre-trained model, rather than a map or a function of rows."""
     live = hasattr(given, "base_model") and hasattr(given, "config")
     return live or isinstance(given, str | os.PathLike | Transformer) or (isinstance(given, tuple) and len(given) == 2)
-
-
-def default_output(model: Transformer) -> str:
-    """Choose what is observed of a model unless a user says it: logits where it has them."""
-    return "logits" if model.classifies or model.predicts_tokens else "last"
 
 
 def texts_of(given: Any) -> list[str | Tokens] | None:

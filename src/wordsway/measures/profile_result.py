@@ -33,7 +33,7 @@ class RadiusProfile(Result):
     `prediction` is there where flip radii were searched too. `search_spread` is by how much the search's answer varies,
     relative to it."""
 
-    format: ClassVar[str] = "wordsway.radius-profile/1"
+    format: ClassVar[str] = "wordsway.radius-profile/2"
     compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text", "radius"), "lower")
 
     radii: tuple[float, ...]
@@ -73,7 +73,7 @@ class RadiusProfile(Result):
         """Make the table: one row for each word and radius."""
         return [
             {
-                "word": word.word + 1,
+                "word": word.word,
                 "text": word.text,
                 "radius": radius,
                 "lower": word.lower[k],

@@ -17,7 +17,7 @@ from wordsway.maps.named import check_name, named_map
 from wordsway.measures.results import Sensitivity, TokenSensitivity
 from wordsway.measures.sensitivity import check_effort, word_sensitivity
 from wordsway.measures.several_tokens import several_of
-from wordsway.measures.words import find_words, radii_in_norms
+from wordsway.measures.words import radii_in_norms
 from wordsway.models.encoding.encode import encode
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.models.running.encoder import check_text
@@ -26,7 +26,7 @@ from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.progress import Progress
-from wordsway.tokens import Tokens, as_text, check_size
+from wordsway.tokens import Tokens, as_text, check_size, find_words
 
 ENCODER = "minilm"  # what embeds a text for a map, unless given
 AT = "embeddings"  # where moves enter a model, unless given

@@ -80,7 +80,7 @@ def radius_profile(
     marks, prediction = _flips(phi, encoded, word, flips, shares[-1], budget, seed, device, cancel)
     with phi.cancellable(cancel):
         lower, upper, reasons, evaluations = _climb(job, tokens, shares, budget, as_function(progress), cancel)
-    entries = [_entry(k, words[k], lower, upper, reasons, marks.get(k)) for k in chosen]
+    entries = [_entry(k, words[k], lower, upper, reasons, marks.get(k + 1)) for k in chosen]
     return RadiusProfile(
         radii=shares,
         words=tuple(entries),
@@ -237,7 +237,7 @@ def _entry(
         bounds[k] = larger if here is None or (larger is not None and larger < here) else here
     missing = next((reasons[token] for token in tokens if reasons[token]), None)
     return WordProfile(
-        word=word,
+        word=word + 1,
         text=text,
         span=span,
         tokens=tokens,

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from wordsway.measures.checked import Check
+from wordsway.support.digits import three
 from wordsway.support.json_values import read_fields
 from wordsway.support.plotting import found_and_proven
 from wordsway.support.result import Result
@@ -30,11 +31,11 @@ class TokenSensitivity:
 
 @dataclass(frozen=True)
 class WordSensitivity:
-    """The bounds for one word of a text: its best single token, or all of its tokens moved together. Ranks from `rank`
-    on, `tied` of them, are possible for it, 1 being the largest effect: a word may be before or behind those that it is
-    not separated from. Two words are separated where the lower bound of one is above the upper bound of the other or,
-    of a deep model, where their numbers differ by more than the search's spread. `span` are the characters of the text
-    that the word takes, `tokens` what moves for `lower`."""
+    """The bounds for one word of a text, `word` being its number from 1: of its best single token, or of all of its
+    tokens moved together. Ranks from `rank` on, `tied` of them, are possible for it, 1 being the largest effect: a word
+    may be before or behind those that it is not separated from. Two words are separated where the lower bound of one is
+    above the upper bound of the other or, of a deep model, where their numbers differ by more than the search's spread.
+    `span` are the characters of the text that the word takes, `tokens` what moves for `lower`."""
 
     word: int
     text: str
@@ -46,11 +47,6 @@ class WordSensitivity:
     upper_failure: float
     upper_reason: str | None
     tied: int = 1
-
-    @property
-    def number(self) -> int:
-        """The word's number from 1, as `word=` and the commands take it; `word` is its index in `Tokens.words`."""
-        return self.word + 1
 
 
 @dataclass(frozen=True)
@@ -109,7 +105,7 @@ class Sensitivity(Result):
     relative to it.
     """
 
-    format: ClassVar[str] = "wordsway.sensitivity/2"
+    format: ClassVar[str] = "wordsway.sensitivity/3"
     compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text"), "lower")
     in_memory: ClassVar[tuple[str, ...]] = ("deltas", "check")
 
@@ -141,13 +137,13 @@ class Sensitivity(Result):
 
     def summary(self) -> str:
         """Say the bounds in a line."""
-        upper = "-" if self.upper is None else f"{self.upper:#.3g}"
         name = self.map["map"] if "model" not in self.map else f"{self.map['output']} of {self.map['model']}"
         where, top = f"token {self.token}", self.top_words
         if top:
             where = f"word {top[0].text!r}" if len(top) == 1 else f"one of {len(top)} words that tie"
         count = f", {len(self.per_token)} moves" if len(self.per_token) > 1 else ""
-        return f"relative change of at least {self.lower:#.3g} at {where}, at most {upper}; {name}{count}"
+        bounds = f"relative change of at least {three(self.lower)} at {where}, at most {three(self.upper)}"
+        return f"{bounds}; {name}{count}"
 
     @property
     def checked(self) -> str:
@@ -175,7 +171,7 @@ class Sensitivity(Result):
         if self.words is not None:
             return [
                 {
-                    "word": each.number,
+                    "word": each.word,
                     "text": each.text,
                     "rank": each.rank,
                     "tied": each.tied,
@@ -192,7 +188,7 @@ class Sensitivity(Result):
     def plot(self, ax: Any = None) -> Any:
         """Draw a bar a word, the largest change found first, with a line up to the bound. Returns the axes."""
         if self.words is not None:
-            entries = [(f"{each.text} (#{each.number})", each.lower, each.upper) for each in self.ranked_words]
+            entries = [(f"{each.text} (#{each.word})", each.lower, each.upper) for each in self.ranked_words]
         else:
             ordered = sorted(self.per_token, key=lambda each: -each.lower)
             entries = [(f"tokens {', '.join(map(str, each.tokens))}", each.lower, each.upper) for each in ordered]
@@ -205,10 +201,10 @@ class Sensitivity(Result):
         return super().to_dict() | {"checked": self.checked}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Sensitivity":
-        """Make a result from what `to_dict` gave."""
-        rest = {name: value for name, value in values.items() if name not in ("format", "checked")}
-        return cls(**read_fields(cls, rest, given=("check",)), check=Check.of(values["checked"]))
+    def read(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Read the fields from JSON values."""
+        rest = {name: value for name, value in values.items() if name != "checked"}
+        return read_fields(cls, rest, given=("check",)) | {"check": Check.of(values["checked"])}
 
 
 def summarize(changes: Tensor) -> RandomChange:

@@ -18,13 +18,13 @@ from wordsway.measures.opening import Source, over_texts
 from wordsway.measures.results import Sensitivity, TokenSensitivity, summarize
 from wordsway.measures.several_tokens import several_of
 from wordsway.measures.token_choice import Choice, choose_moves
-from wordsway.measures.words import describe, find_words, moves_of, radii_of, rank_words
+from wordsway.measures.words import describe, moves_of, radii_of, rank_words
 from wordsway.search.ascent import BUDGETS, FEWEST
 from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device, find_dtype
 from wordsway.support.errors import InputError, ZeroError
 from wordsway.support.progress import Progress, as_function, takes_progress
-from wordsway.tokens import Tokens, as_text, check_size
+from wordsway.tokens import Tokens, as_text, check_size, find_words
 
 
 @over_texts

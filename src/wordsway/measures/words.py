@@ -35,30 +35,6 @@ def moves_of(
     return tuple(moves)
 
 
-def find_words(tokens: Tokens, word: str | int) -> list[int]:
-    """The places of a word in a text: itself, in any case where no other is found, or its number from 1 ("#3", "3")."""
-    word = f"#{word}" if isinstance(word, int) else word
-    words = [k for k, found in enumerate(tokens.words) if found == word]
-    words = words or [k for k, found in enumerate(tokens.words) if found.casefold() == word.casefold()]
-    number = word.removeprefix("#")
-    if not words and number.isdecimal() and 1 <= int(number) <= len(tokens.words):
-        words = [int(number) - 1]
-    if not words:
-        shown = ", ".join(f"#{k} {found!r}" for k, found in enumerate(tokens.words[:12], 1))
-        more = "" if len(tokens.words) <= 12 else f", ... #{len(tokens.words)}"
-        raise InputError(f"the word {word!r} is not in the text; use one of its words or their numbers: {shown}{more}")
-    return words
-
-
-def find_word(tokens: Tokens, word: str | int) -> int:
-    """The place of one word; an InputError where it stands in several."""
-    found = find_words(tokens, word)
-    if len(found) > 1:
-        numbers = ", ".join(f"#{k + 1}" for k in found)
-        raise InputError(f"the word {word!r} is in the text {len(found)} times: say which one, {numbers}")
-    return found[0]
-
-
 def radii_of(radius: Any, text: Tensor, own_norms: bool) -> tuple[float, ...]:
     """Check radii that are given as one number or one for each token; unless given, they are the tokens' norms."""
     n = len(text)
@@ -101,7 +77,7 @@ def rank_words(encoded: Tokens, table: Sequence[TokenSensitivity], spread: float
     ranks = shared_ranks([best.lower for _, best, _ in found], spread, [top.upper for _, _, top in found])
     return tuple(
         WordSensitivity(
-            word=word,
+            word=word + 1,
             text=encoded.words[word],
             span=encoded.spans[word],
             rank=rank,
@@ -118,11 +94,11 @@ def rank_words(encoded: Tokens, table: Sequence[TokenSensitivity], spread: float
 
 
 def describe(encoded: Tokens) -> dict[str, Any]:
-    """Describe the measured text as JSON values."""
+    """Describe the measured text as JSON values; `word_numbers` has the number of each token's word, from 1."""
     return {
         "text": encoded.text,
         "tokens": list(encoded.tokens),
-        "word_ids": list(encoded.word_ids),
+        "word_numbers": [None if word is None else word + 1 for word in encoded.word_ids],
         "special": encoded.special.tolist(),
         "offsets": [list(span) for span in encoded.offsets],
         **encoded.source,

@@ -42,7 +42,7 @@ def lead_of(result: Sensitivity) -> list[str]:
     top = result.top_words
     what = f"token {result.token}"
     if top and top[0].tokens == result.tokens:  # a special token may do more than any word
-        what = f"\u201c{clip(top[0].text)}\u201d (word {top[0].word + 1})" if len(top) == 1 else "one word"
+        what = f"\u201c{clip(top[0].text)}\u201d (word {top[0].word})" if len(top) == 1 else "one word"
     if result.together is not None:
         what = f"tokens {', '.join(map(str, result.tokens))} together"
     said = [f"Changing {what} can alter the output by {result.lower:.3g} times its own size (found by search)."]
@@ -154,7 +154,7 @@ def _words_table(result: Sensitivity) -> Grid:
         return {
             "rank": rank_name(word.rank, word.tied) if ties else word.rank,
             "word": word.text,
-            "place": word.word + 1,
+            "place": word.word,
             "at least": word.lower,
             "at most": word.upper,
             "best real word": None if made is None else made.text,
@@ -185,7 +185,7 @@ def _layers(result: Sensitivity, explained: Sequence[WordExplanation]) -> Any:
     order = list(words)
     shown = sorted(explained, key=lambda each: order.index(each.word))[:_MOST_LINES]
     series = {
-        f"{words[each.word].text} (word {each.word + 1})": (each.layers or (), COLOURS[k], MARKERS[k])
+        f"{words[each.word].text} (word {each.word})": (each.layers or (), COLOURS[k], MARKERS[k])
         for k, each in enumerate(shown)
     }
     layers = range(len(shown[0].layers or ()))

@@ -18,6 +18,7 @@ from wordsway.report.measurement import facts_of, of_measurement
 from wordsway.report.parts import Facts, Grid, Report
 from wordsway.report.radius_results import of_flips, of_profile
 from wordsway.report.svg import picture
+from wordsway.support.digits import three
 from wordsway.support.result import Result
 
 
@@ -44,8 +45,9 @@ def _layers(profile: LayerProfile) -> Report:
     shown = picture(profile.plot().figure, "Layer by layer", caption)
     last = profile.searched[-1]
     lead = [
-        f"A move of \u201c{profile.word_text}\u201d (word {profile.word + 1}) of norm {profile.radius:.4g} changes the "
-        f"last layer by at least {last:.4g} times its norm; random moves of that size by {profile.noise[-1]:.3g}.",
+        f"A move of \u201c{profile.word_text}\u201d (word {profile.word}) of norm {three(profile.radius)} changes the "
+        f"last layer by at least {three(last)} times its norm; random moves of that size by "
+        f"{three(profile.noise[-1])}.",
         f"The text: {profile.text}",
     ]
     table = Grid.of("All layers", "layers", profile.records())
@@ -87,7 +89,7 @@ def _substitutions(result: Substitutions) -> Report:
         best = result.best
         lead.append(
             f"\u201c{best.after}\u201d in the place of \u201c{best.before}\u201d changes {result.output} by "
-            f"{best.change:.4g} times its norm, the most of {tried:,} words tried"
+            f"{three(best.change)} times its norm, the most of {tried:,} words tried"
             + ("." if all(one.exhaustive for one in result.tried) else "; a better one may have been missed.")
         )
     if result.prediction is not None:
@@ -107,8 +109,8 @@ def _substitution(result: Substitution) -> Report:
     worst = of_measurement(result.worst)
     low = "" if result.share_at_least is None else f"{result.share_at_least:.1%} to "
     lead = [
-        f"\u201c{result.after}\u201d in the place of \u201c{result.before}\u201d (word {result.word + 1}) "
-        f"changes the features by {result.change:.4g} times their norm: "
+        f"\u201c{result.after}\u201d in the place of \u201c{result.before}\u201d (word {result.word}) "
+        f"changes the features by {three(result.change)} times their norm: "
         f"{low}{result.share:.1%} of the worst case.",
         f"It moves the word by {result.size:.2f} radii.",
     ]
@@ -125,7 +127,7 @@ def _prompts(result: PromptChange) -> Report:
         {"prompt": result.before, "answer": result.answer_before},
         {"prompt": result.after, "answer": result.answer_after},
     ]
-    lead = [f"The next token's distribution changes by {result.kl:.4g} nats (Kullback-Leibler)."]
+    lead = [f"The next token's distribution changes by {three(result.kl)} nats (Kullback-Leibler)."]
     shown = picture(result.plot().figure, "The likeliest next tokens", ["Blue: the first prompt. Orange: the second."])
     parts = (Grid.of("Answers", "answers", answers), shown, Grid.of("The next token", "next-token", result.records()),
              _facts(result, {"model": result.model, "chat template": result.chat}))  # fmt: skip

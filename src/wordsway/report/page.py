@@ -13,6 +13,7 @@ from wordsway import __version__
 from wordsway.measures.results import Sensitivity
 from wordsway.report.measurement import detail_of, of_measurement, words_of
 from wordsway.report.parts import LEVELS, Report
+from wordsway.support.digits import three
 from wordsway.support.errors import InputError, one_line
 from wordsway.support.result import Result, load_result
 
@@ -128,13 +129,8 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     made.filters["figure"] = figure
-    made.filters["found"] = found
+    made.filters["found"] = three
     return made
-
-
-def found(value: float) -> str:
-    """Write a number that a search found: three digits, as it varies by per cents."""
-    return f"{value:#.3g}".rstrip(".") if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.3g}"
 
 
 def figure(value: Any) -> str:
@@ -145,4 +141,4 @@ def figure(value: Any) -> str:
         return str(value)
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:#.4g}".rstrip(".") if 1e-4 <= abs(value) < 1e4 else f"{value:.4g}"
+    return three(value)

@@ -9,6 +9,7 @@ from wordsway.measures.ranks import NOT_IMPORTANCE
 from wordsway.report.measurement import facts_of
 from wordsway.report.parts import Facts, Grid, Report
 from wordsway.report.svg import picture
+from wordsway.support.plotting import MOST_BARS
 
 
 def of_flips(result: FlipRadii) -> Report:
@@ -19,12 +20,12 @@ def of_flips(result: FlipRadii) -> Report:
     if nearest.real is not None:
         lead.append(
             f"The nearest real word that changes it: \u201c{nearest.real.text}\u201d for \u201c{nearest.text}\u201d "
-            f"(word {nearest.word + 1}), {nearest.real.radius:.3g} times the word's own length away."
+            f"(word {nearest.word}), {nearest.real.radius:.3g} times the word's own length away."
         )
     if result.flipped:
         first = result.flipped[0]
         lead.append(
-            f"The smallest move that was found to change it is of \u201c{first.text}\u201d (word {first.word + 1}): "
+            f"The smallest move that was found to change it is of \u201c{first.text}\u201d (word {first.word}): "
             f"{first.radius:.3g} times the norm of that word changes it to \u201c{first.to}\u201d."
         )
     missing = len(result.words) - len(result.flipped)
@@ -36,10 +37,13 @@ def of_flips(result: FlipRadii) -> Report:
     lead.append(NOT_IMPORTANCE)
     if result.text is not None:
         lead.append(f"The text: {result.text['text']}")
-    caption = [
-        "Blue: the smallest move found that changes the prediction; a smaller one may exist.",
-        "Orange: the nearest real word, of those tried, that changes it. Green: no move up to there can.",
-    ]
+    drawn = result.words[:MOST_BARS]
+    colours = {
+        "Blue: the smallest move found that changes the prediction; a smaller one may exist.": "radius",
+        "Orange: the nearest real word, of those tried, that changes it.": "real",
+        "Green: no move up to there can change it.": "certified",
+    }
+    caption = [says for says, of in colours.items() if any(getattr(word, of) for word in drawn)]
     shown = picture(result.plot().figure, "How far each word must move", caption)
     table = Grid.of("All words", "flips", result.records())
     about = {"largest move allowed": result.limit, "seed": result.seed, "gradients": result.gradients}

@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from wordsway.studies.cells.kinds import kind_of
 from wordsway.studies.estimates import Estimate, mean_interval
 from wordsway.studies.run.tables import Table
 from wordsway.support.errors import InputError
+from wordsway.support.plotting import MOST_BARS, dots
+from wordsway.support.result import Result
 
 Row = Mapping[str, Any]
 
@@ -29,18 +31,45 @@ class Difference:
     paired: bool
 
 
-@dataclass(frozen=True)
-class Differences:
-    """`settings` are values that all of one run has and none of the other: they are what the two are compared for.
-    `only` counts cells that one run has and the other has not."""
+@dataclass(frozen=True, repr=False)
+class Differences(Result):
+    """Two runs side by side, cell by cell. `settings` are values that all of one run has and none of the other: they
+    are what the two are compared for. `only` counts cells that one run has and the other has not."""
+
+    format: ClassVar[str] = "wordsway.differences/1"
 
     cells: tuple[Difference, ...]
     settings: dict[str, tuple[Any, Any]]
     only: tuple[int, int]
     equal: bool
+    made: dict[str, Any] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    @property
+    def apart(self) -> int:
+        """The number of cells whose interval of the difference does not hold 0."""
+        return sum(each.low is not None and each.high is not None and each.low * each.high > 0 for each in self.cells)
+
+    def summary(self) -> str:
+        """Say how many cells differ."""
+        return f"{len(self.cells)} cells in both runs; in {self.apart} the interval of the difference does not hold 0"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Make the table: one row a cell."""
+        names = ("column", "first", "second", "difference", "low", "high", "paired")
+        return [
+            {**each.cell, **{name: getattr(each, name) for name in names}}
+            | {"first_trials": each.trials[0], "second_trials": each.trials[1]}
+            for each in self.cells
+        ]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the difference of each cell with its interval, the largest first. Returns the axes."""
+        ordered = sorted(self.cells, key=lambda each: -abs(each.difference))[:MOST_BARS]
+        labels = [", ".join(f"{name} {value}" for name, value in each.cell.items()) for each in ordered]
+        spans = [None if each.low is None or each.high is None else (each.low, each.high) for each in ordered]
+        more = "" if len(ordered) == len(self.cells) else f" ({len(ordered)} of {len(self.cells)} cells shown)"
+        label = f"second - first, 95% intervals{more}"
+        return dots(ax, labels, [each.difference for each in ordered], spans, 0.0, label, self.summary())
 
 
 def compare_tables(first: Table, second: Table, column: str | None = None) -> Differences:

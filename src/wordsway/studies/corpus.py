@@ -5,15 +5,15 @@ Each text is a cell of a study, so a run that was stopped goes on where it was, 
 
 import os
 import statistics
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from wordsway import __version__
-from wordsway.studies.cells.words_cell import STEP
+from wordsway.studies.cells.words_cell import STEP, WordsCell
 from wordsway.studies.estimates import mean_interval
 from wordsway.studies.run.runner import Silent, run
+from wordsway.studies.run.tables import labelled_jobs
 from wordsway.studies.run.worker import Report
 from wordsway.studies.study import Job, Study
 from wordsway.support.errors import InputError
@@ -71,8 +71,9 @@ class Corpus(Result):
         return [dict(row) for row in self.rows]
 
     def words(self, subject: str | None = None) -> list[dict[str, Any]]:
-        """Rank the words that occur often enough by their `relative` effect: its mean, with a 95% interval over their
-        occurrences. The largest lower end comes first, so that a word that was seen a few times leads only where they
+        """Rank the words that occur often enough by their `relative` effect: its mean, with an interval over their
+        occurrences; the intervals of all words hold together with a probability of 95% (Bonferroni's). Of many words,
+        the one with the largest lower end comes first, so that one that was seen a few times leads only where they
         agree. The case of letters makes no difference."""
         rows = self._of(subject)
         least = _FEW if len(rows) >= _ENOUGH else 1
@@ -104,7 +105,7 @@ class Corpus(Result):
         ranked = self.words()[:20]
         names = [f"{each['text']} (x{each['occurrences']})" for each in ranked]
         spans = [None if each["low"] is None else (each["low"], each["high"]) for each in ranked]
-        label = "effect relative to the mean of the word's text (1: an average word; line: 95% interval)"
+        label = "effect relative to the mean of the word's text (1: an average word; line: 95%, all words together)"
         title = f"{self.subjects[0]}: words with the largest effect, {self.measured} texts"
         return dots(ax, names, [each["relative"] for each in ranked], spans, 1.0, label, title)
 
@@ -134,15 +135,15 @@ class Corpus(Result):
         groups: dict[str, list[dict[str, Any]]] = {}
         for name, row in named:
             groups.setdefault(name, []).append(row)
+        kept = {name: rows for name, rows in groups.items() if len(rows) >= least}
         found = []
-        for name, rows in groups.items():
-            if len(rows) >= least:
-                mean = mean_interval([row["relative"] for row in rows])
-                line = {"text": name, "occurrences": len(rows), "texts": len({row["text_number"] for row in rows})}
-                line |= {"relative": mean.value, "low": mean.low, "high": mean.high}
-                flips = [row["flips"] for row in rows if row.get("flips") is not None]
-                line |= {"effect": statistics.fmean(row["effect"] for row in rows)}
-                found.append(line | {"flips": statistics.fmean(flips) if flips else None})
+        for name, rows in kept.items():
+            mean = mean_interval([row["relative"] for row in rows], len(kept))
+            line = {"text": name, "occurrences": len(rows), "texts": len({row["text_number"] for row in rows})}
+            line |= {"relative": mean.value, "low": mean.low, "high": mean.high}
+            flips = [row["flips"] for row in rows if row.get("flips") is not None]
+            line |= {"effect": statistics.fmean(row["effect"] for row in rows)}
+            found.append(line | {"flips": statistics.fmean(flips) if flips else None})
         return sorted(found, key=lambda line: -(line["relative"] if line["low"] is None or least < 2 else line["low"]))
 
 
@@ -203,11 +204,16 @@ def measure_texts(
     table = run(study, store, engine, retry_failed=True, **options)
     if not table.rows:
         raise InputError(f"no text could be measured: {next(iter(table.failed.values()))}")
-    return _corpus(table, listed, tuple(subjects), field_name, radius, budget, len(texts))
+    errors: dict[tuple[str, str], str] = {}
+    for label, _, job in labelled_jobs(study):
+        if label in table.failed and isinstance(job.cell, WordsCell):
+            errors[getattr(job.cell, field_name), job.cell.text] = table.failed[label]
+    return _corpus(table, errors, listed, tuple(subjects), field_name, radius, budget, len(texts))
 
 
 def _corpus(
     table: Any,
+    errors: Mapping[tuple[str, str], str],
     listed: Sequence[tuple[int, str]],
     subjects: tuple[str, ...],
     field_name: str,
@@ -215,18 +221,17 @@ def _corpus(
     budget: str | int,
     count: int,
 ) -> Corpus:
-    """Put the rows of a run into the order of the texts."""
+    """Put the rows of a run into the order of the texts; `errors` are those of cells, by subject and text."""
     by_cell: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in table.rows:
         by_cell.setdefault((row[field_name], row["text"]), []).append(row)
     rows: list[dict[str, Any]] = []
     failed: dict[str, str] = {}
-    errors = Counter(table.failed.values())
     for subject in subjects:
         for number, text in listed:
             found = by_cell.get((subject, text))
             if found is None:
-                failed[str(number)] = _error_of(table.failed, text) or next(iter(errors), "not measured")
+                failed[str(number)] = errors.get((subject, text), "not measured")
                 continue
             effects = [_effect(row) for row in found]
             mean = statistics.fmean(effects) or 1.0
@@ -243,9 +248,3 @@ def _effect(row: dict[str, Any]) -> float:
     if row.get("probability") is None or row.get("probability_after") is None:
         return row["change"]
     return row["probability"] - row["probability_after"]
-
-
-def _error_of(failed: Any, text: str) -> str | None:
-    """Find the error of a text by the label of its cell."""
-    start = " ".join(text.split())[:40]
-    return next((error for label, error in failed.items() if label.endswith(start)), None)

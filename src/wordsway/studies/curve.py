@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from wordsway.studies.estimates import fit_exponent, mean_sd
-from wordsway.studies.run.runner import Strict, Tell, run
+from wordsway.studies.run.runner import Tell, run_rows
 from wordsway.studies.run.tables import write_rows
 from wordsway.studies.study import Study
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
-from wordsway.support.progress import as_function, takes_progress
+from wordsway.support.progress import takes_progress
 from wordsway.support.registry import load_home
 from wordsway.support.result import Result
 
@@ -144,14 +144,7 @@ def curve(
     """Measure a plan. With `out`, every cell is kept in that folder as soon as it is known, and cells that are there
     already are not measured again, so a run that was stopped goes on where it was. `progress` gets (done, all, next),
     or True to show it; `engine` is one of `run`."""
-    rows = run(
-        plan.study(),
-        out,
-        engine,
-        workers=workers,
-        retry_failed=True,
-        watcher=Strict(as_function(progress)),
-    ).rows
+    rows = run_rows(plan.study(), out, progress, engine, workers)
     by_key = {(row["map"], row["d"], row["n"], row["trial"]): row for row in rows}
     ordered = [by_key[key] for key in plan.cells()]
     trials = tuple(Trial(**{f.name: row[f.name] for f in fields(Trial)}) for row in ordered)

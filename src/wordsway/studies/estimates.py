@@ -24,14 +24,15 @@ def mean_sd(values: Sequence[float]) -> tuple[float, float]:
     return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
 
 
-def mean_interval(values: Sequence[float]) -> Estimate:
-    """A mean with its 95% interval from Student's t; without one for a single value."""
+def mean_interval(values: Sequence[float], together: int = 1) -> Estimate:
+    """A mean with its 95% interval from Student's t; without one for a single value. As one of several means, it has
+    an interval that holds for all of them `together` (Bonferroni's)."""
     mean, sd = mean_sd(values)
     if len(values) < 2:
         return Estimate(mean, None, None)
     from scipy.stats import t
 
-    half = float(t.ppf(0.975, len(values) - 1)) * sd / math.sqrt(len(values))
+    half = float(t.ppf(1 - 0.025 / together, len(values) - 1)) * sd / math.sqrt(len(values))
     return Estimate(mean, mean - half, mean + half)
 
 

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from wordsway.studies.run.runner import Strict, Tell, run
+from wordsway.studies.run.runner import Tell, run_rows
 from wordsway.studies.run.tables import write_rows
 from wordsway.studies.study import Study
 from wordsway.support.errors import InputError
 from wordsway.support.names import TRAININGS
-from wordsway.support.progress import as_function, takes_progress
+from wordsway.support.progress import takes_progress
 from wordsway.support.registry import load_home
 from wordsway.support.result import Result
 
@@ -187,14 +187,7 @@ def generalize(
     """Run a plan. With `out`, the flips of a cell are kept in that folder as soon as they are known, and cells that are
     there already are not run again, so a run that was stopped goes on where it was. `progress` gets (done, all, next),
     or True to show it; `engine` is one of `run`."""
-    rows = run(
-        plan.study(device),
-        out,
-        engine,
-        workers=workers,
-        retry_failed=True,
-        watcher=Strict(as_function(progress)),
-    ).rows
+    rows = run_rows(plan.study(device), out, progress, engine, workers)
     by_cell: dict[Key, list[FlipPoint]] = {}
     for row in rows:
         by_cell.setdefault((row["map"], row["d"], row["n"], row["train_size"], row["trial"]), []).append(_point(row))
@@ -210,7 +203,7 @@ def generalize(
     return result
 
 
-def _point(row: dict[str, Any]) -> FlipPoint:
+def _point(row: Mapping[str, Any]) -> FlipPoint:
     """Make a point of a row. Where a flip is not defined its numbers are NaN: the table says that it was tried."""
     known: dict[str, Any] = {**row, "d": row["width"], "token": row["moved_token"]}
     known = {k: math.nan if v is None and k != "penalty" else v for k, v in known.items()}

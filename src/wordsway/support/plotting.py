@@ -115,6 +115,7 @@ def heat(ax: Any, values: Any, names: Sequence[str], title: str, most: float, ma
 
 
 MOST_BARS = 40  # words of a picture; the table has all of them
+_SERIES = (BLUE, ORANGE, GREEN, PINK, GREY)
 
 
 def found_and_proven(
@@ -133,13 +134,9 @@ def found_and_proven(
                     fontsize=8)  # fmt: skip
     if typical is not None:
         ax.axvline(typical, color=GREY, linestyle=":", linewidth=1.2, label="typical (random) change, mean")
-    _name_rows(ax, [name for name, _, _ in shown])
     ax.set_xlim(0, None)
     ax.margins(x=0.12)
-    more = "" if len(entries) <= MOST_BARS else f" ({MOST_BARS} of {len(entries)} shown)"
-    ax.set_xlabel(f"relative change of the output{more}")
-    _finish(ax, title)
-    return ax
+    return _named(ax, [name for name, _, _ in entries], "relative change of the output", title)
 
 
 def ranges(
@@ -151,38 +148,28 @@ def ranges(
     title: str,
 ) -> Any:
     """Horizontal ranges, one for each name and series, with a dotted mark for each series; the first on top."""
-    colours = (BLUE, ORANGE, GREEN, PINK, GREY)
     count = min(len(names), MOST_BARS)
     ax = ax or new_axes(7.4, 1.9 + 0.28 * count)
     for k, (name, spans) in enumerate(series.items()):
-        colour, shift = colours[k % len(colours)], (k + 0.5) / len(series) - 0.5
+        colour, shift = _SERIES[k % len(_SERIES)], (k + 0.5) / len(series) - 0.5
         for row, (low, high) in enumerate(spans[:count]):
             ax.plot([low, high], [row + 0.7 * shift] * 2, color=colour, linewidth=2.4, label=plain(name))
         ax.axvline(marks[k], color=colour, linestyle=":", linewidth=1.2, label=plain(f"{name}, the text as it is"))
-    _name_rows(ax, names[:count])
-    more = "" if len(names) <= MOST_BARS else f" ({MOST_BARS} of {len(names)} shown)"
-    ax.set_xlabel(label + more)
-    _finish(ax, title)
-    return ax
+    return _named(ax, names, label, title)
 
 
 def paired_bars(
     ax: Any, names: Sequence[str], series: Mapping[str, Sequence[float | None]], label: str, title: str
 ) -> Any:
     """Horizontal bars, one of each series for each name; the first on top."""
-    colours = (BLUE, ORANGE, GREEN, PINK, GREY)
     count = min(len(names), MOST_BARS)
     ax = ax or new_axes(7.4, 1.9 + (0.14 + 0.16 * len(series)) * count)
     height = 0.8 / max(1, len(series))
     for k, (name, values) in enumerate(series.items()):
         places = [row + (k + 0.5 - len(series) / 2) * height for row in range(count)]
         widths = [0.0 if value is None else value for value in values[:count]]
-        ax.barh(places, widths, color=colours[k % len(colours)], height=0.9 * height, label=plain(name))
-    _name_rows(ax, names[:count])
-    more = "" if len(names) <= MOST_BARS else f" ({MOST_BARS} of {len(names)} shown)"
-    ax.set_xlabel(label + more)
-    _finish(ax, title)
-    return ax
+        ax.barh(places, widths, color=_SERIES[k % len(_SERIES)], height=0.9 * height, label=plain(name))
+    return _named(ax, names, label, title)
 
 
 def dots(
@@ -201,17 +188,19 @@ def dots(
             ax.plot(span, [row, row], color=BLUE, linewidth=1.6, alpha=0.6)
         ax.plot([value], [row], "o", color=BLUE, markersize=6)
     ax.axvline(mark, color=GREY, linestyle=":", linewidth=1.2)
-    _name_rows(ax, names)
-    ax.set_xlim(min([0.0, *(span[0] for span in spans if span is not None)]), None)
-    ax.set_xlabel(label)
+    ax.set_xlim(min([0.0, *values, *(span[0] for span in spans if span is not None)]), None)
     ax.grid(True, axis="x", color="#dddddd", linewidth=0.6)
+    return _named(ax, names, label, title)
+
+
+def _named(ax: Any, names: Sequence[str], label: str, title: str) -> Any:
+    """Name the rows, the first on top, the axis and the picture; say so where not all names are shown."""
+    count = min(len(names), MOST_BARS)
+    ax.set_yticks(range(count), [plain(name) for name in names[:count]])
+    ax.set_ylim(count - 0.4, -0.6)
+    ax.set_xlabel(label if count == len(names) else f"{label} ({count} of {len(names)} shown)")
     _finish(ax, title)
     return ax
-
-
-def _name_rows(ax: Any, names: Sequence[str]) -> None:
-    ax.set_yticks(range(len(names)), [plain(name) for name in names])
-    ax.set_ylim(len(names) - 0.4, -0.6)
 
 
 def _finish(ax: Any, title: str) -> None:

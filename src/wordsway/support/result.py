@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from wordsway.support.dataframes import frame
+from wordsway.support.earlier_formats import in_this_format
 from wordsway.support.errors import InputError
 from wordsway.support.files import check_target, write_bytes
 from wordsway.support.json_values import read_fields, to_values
@@ -64,8 +65,16 @@ class Result(ABC):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Any:
-        """Make a result from what `to_dict` gave."""
-        return cls(**read_fields(cls, {name: value for name, value in values.items() if name != "format"}))
+        """Make a result from what `to_dict` gave, in this version or an earlier one."""
+        values = in_this_format(values)
+        if values.get("format") != cls.format:
+            raise InputError(f"its format is {values.get('format')!r}, not {cls.format!r}")
+        return cls(**cls.read({name: value for name, value in values.items() if name != "format"}))
+
+    @classmethod
+    def read(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Read the fields from JSON values; a kind that writes some in a way of its own reads them so, too."""
+        return read_fields(cls, values)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file in the format of its suffix: .json (everything; `load_result` reads it), .csv or .parquet (the
@@ -122,7 +131,8 @@ def _check_pyarrow() -> None:
 
 
 def load_result(path: str | os.PathLike[str]) -> Any:
-    """Read a result of any kind from the .json file that its `save` or -o of a command wrote."""
+    """Read a result of any kind from the .json file that its `save` or -o of a command wrote, in this version or an
+    earlier one."""
     name = repr(os.fspath(path))
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -143,6 +153,7 @@ def _refused(constant: str) -> None:
 
 def result_of(values: Any, name: str) -> Any:
     """Make a result of any kind from its JSON values; `name` is how an error calls them."""
+    values = in_this_format(values) if isinstance(values, dict) else values
     known = values.get("format") if isinstance(values, dict) else None
     if not isinstance(known, str) or known not in RESULTS:
         raise InputError(f"{name} is no result of this version: its format is {known!r}; {_SAVED}")

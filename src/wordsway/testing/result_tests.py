@@ -3,6 +3,7 @@
 import json
 import xml.etree.ElementTree as ElementTree
 from abc import abstractmethod
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from wordsway.support.plotting import new_axes
 from wordsway.support.registry import load_home
 from wordsway.support.result import SUFFIXES, Result, load_result
 
+TEXT = "I love her smile"
 _MARK = "<script>alert('x')</script> $x_1$ & \u201cquotes\u201d"  # of a text that must be escaped wherever it is shown
 
 
@@ -30,7 +32,7 @@ class ResultTests:
     def result(self) -> Result:
         kind = type(self)
         if "made" not in vars(kind):  # once for all tests of a kind
-            kind.made = self.make("I love her smile")
+            kind.made = self.make(TEXT)
         return kind.made
 
     def test_is_registered(self, result: Result) -> None:
@@ -46,9 +48,13 @@ class ResultTests:
         assert rows and len(data) == len(rows)
         assert list(data.columns) == list(dict.fromkeys(name for row in rows for name in row))
 
-    def test_words_are_numbered_from_one(self, result: Result) -> None:
-        numbers = [row["word"] for row in result.records() if isinstance(row.get("word"), int)]
-        assert all(number >= 1 for number in numbers)
+    def test_words_are_numbered_from_one_everywhere(self, result: Result) -> None:
+        """The table and the file call a word by the same number, which is its place in the text."""
+        table, file = list(_numbered(result.records())), list(_numbered(result.to_dict()))
+        assert {number for number, _ in table} <= {number for number, _ in file}
+        words = TEXT.split()
+        for number, word in table + file:
+            assert number >= 1 and (word not in words or words.index(word) == number - 1)
 
     def test_plot_draws_on_given_or_new_axes(self, result: Result) -> None:
         new = result.plot()
@@ -119,6 +125,19 @@ class ResultTests:
         hostile.save(tmp_path / "result.html")
         assert "<script>alert" not in (tmp_path / "result.html").read_text(encoding="utf-8")
         hostile.save(tmp_path / "result.png")
+
+
+def _numbered(values: Any) -> Iterator[tuple[int, str | None]]:
+    """Every number of a word in the values of a result, with the word, where that stands beside it."""
+    if isinstance(values, dict):
+        if isinstance(values.get("word"), int):
+            named = values.get("word_text", values.get("before", values.get("text")))
+            yield values["word"], named
+        for each in values.values():
+            yield from _numbered(each)
+    elif isinstance(values, list):
+        for each in values:
+            yield from _numbered(each)
 
 
 def _not_now(*arguments: Any, **options: Any) -> Any:

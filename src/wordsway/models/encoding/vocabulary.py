@@ -11,36 +11,40 @@ from wordsway.models.encoding.synthetic import SyntheticEncoder
 from wordsway.models.running.hidden_states import PretrainedEncoder
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
+from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.seeds import generator, normal
-from wordsway.tokens import Tokens, check_size, normalize_rows, share_direction
+from wordsway.tokens import Tokens, check_size, find_word, normalize_rows, share_direction
 
 MARKS = ("##", "\u0120", "\u2581")  # how vocabularies mark a continued word, or a space before one
 
 
+@takes_progress("text")
 def random_words(
     tokens: Tokens,
-    word: int,
+    word: str | int,
     count: int = 100,
     *,
     encoder: Any = "minilm",
     tokenizer: Any = None,
     seed: int = 0,
     device: torch.device | str = "cpu",
+    progress: Progress = None,
 ) -> list[Tokens]:
-    """`count` texts like `tokens`, each with a random word in the place of `word`, and all else as it was.
+    """`count` texts like `tokens`, each with a random word in the place of `word` (itself, or its number from 1), and
+    all else as it was.
 
     Each piece is replaced by a piece of its kind (a word's beginning by a beginning, a continuation by one) of two or
-    more letters, drawn uniformly from the vocabulary. `encoder` must be the one that made `tokens`.
+    more letters, drawn uniformly from the vocabulary. `encoder` must be the one that made `tokens`. `progress` is
+    called with (texts made, texts in all), or True to show it.
     """
     check_size(count, "count")
-    if not 0 <= word < len(tokens.pieces):
-        raise InputError(f"word {word} is out of range: the text has {len(tokens.pieces)} words")
+    at = find_word(tokens, word)
     found = find_encoder(encoder, tokenizer, find_device(device))
     if isinstance(found, SyntheticEncoder):
-        return _synthetic(found, tokens, word, count, seed)
+        return _synthetic(found, tokens, at, count, seed)
     if not isinstance(found, PretrainedEncoder) or tokens.ids is None:
         raise InputError(f"{found.name} has no vocabulary to draw random words from")
-    places = tokens.pieces[word]
+    places = tokens.pieces[at]
     drawn = torch.empty(count, len(places), dtype=torch.long)
     vocabulary = pieces_by_kind(found)
     for column, place in enumerate(places):
@@ -51,12 +55,12 @@ def random_words(
     for text, pieces in zip(ids, drawn.tolist(), strict=True):
         for place, piece in zip(places, pieces, strict=True):
             text[place] = piece
-    made = []
+    made, tell = [], as_function(progress)
     for start in range(0, count, 32):
         rows = found.states(ids[start : start + 32], tokens.source["layer"])
-        made += [
-            _with_word(tokens, word, text, X, found) for text, X in zip(ids[start : start + 32], rows, strict=True)
-        ]
+        made += [_with_word(tokens, at, text, X, found) for text, X in zip(ids[start : start + 32], rows, strict=True)]
+        if tell:
+            tell(len(made), count)
     return made
 
 

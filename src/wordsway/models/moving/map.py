@@ -50,7 +50,7 @@ class PretrainedMap(FeatureMap):
     def __init__(
         self,
         model: Any = "minilm",
-        output: str | None = "last",
+        output: str | None = None,
         *,
         tokenizer: Any = None,
         at: str = "embeddings",

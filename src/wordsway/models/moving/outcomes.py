@@ -17,10 +17,11 @@ from wordsway.tokens import Tokens
 
 @dataclass(frozen=True)
 class Replacement:
-    """The effect of one real word in the place of another. `change` is relative, as everywhere; `similarity` is the
-    cosine of the two word embeddings. A classifier has a `prediction` with its probability, and `flips` where that is
-    another than before; a causal model has the next token that it then finds most likely (`prediction`) and `kl`, the
-    Kullback-Leibler divergence of its distribution from what it was, in nats."""
+    """The effect of one real word in the place of another, whose number from 1 is `word`. `change` is relative, as
+    everywhere; `similarity` is the cosine of the two word embeddings. A classifier has a `prediction` with its
+    probability, and `flips` where that is another than before; a causal model has the next token that it then finds
+    most likely (`prediction`) and `kl`, the Kullback-Leibler divergence of its distribution from what it was, in
+    nats."""
 
     word: int
     before: str
@@ -107,7 +108,7 @@ class Meter:
             else:
                 kl = float((self.before.exp() * (self.before - logs)).sum())
         return Replacement(
-            word=place,
+            word=place + 1,
             before=self.tokens.words[place],
             after=after,
             text=self.tokens.text[:low] + after + self.tokens.text[high:],

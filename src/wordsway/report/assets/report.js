@@ -2,15 +2,10 @@
 /* What a reader does with a page: look at a word, choose one, sort and filter tables. Everything hangs on the document,
    so that parts which are put in later work as well. Text goes in as text, never as markup. */
 (() => {
-  /* Four digits, as the page's own figures have them. */
+  /* Three digits, as the page's own figures have them: what a search finds varies by per cents. */
   const number = (value) => {
-    if (Number.isInteger(value)) return value.toLocaleString("en");
     const size = Math.abs(value);
-    return size >= 1e-4 && size < 1e4 ? value.toPrecision(4) : String(Number(value.toPrecision(4)));
-  };
-  /* Three, for what a search found: it varies by per cents. */
-  const found = (value) => {
-    const size = Math.abs(value);
+    if (Number.isInteger(value) || (size >= 999.5 && size < 1e6)) return Math.round(value).toLocaleString("en");
     return size >= 1e-3 && size < 1e3 ? value.toPrecision(3) : String(Number(value.toPrecision(3)));
   };
   const make = (name, text, kind) => {
@@ -30,8 +25,8 @@
     card = make("div", undefined, "card");
     card.setAttribute("aria-hidden", "true"); // the word's own label says the same
     card.append(make("b", word.textContent), make("div", `rank ${word.dataset.rank}`));
-    card.append(make("div", `at least ${found(+word.dataset.lower)}`));
-    card.append(make("div", word.dataset.upper ? `at most ${found(+word.dataset.upper)}` : "no upper bound is known"));
+    card.append(make("div", `at least ${number(+word.dataset.lower)}`));
+    card.append(make("div", word.dataset.upper ? `at most ${number(+word.dataset.upper)}` : "no upper bound is known"));
     document.body.append(card);
     const box = word.getBoundingClientRect(), size = card.getBoundingClientRect();
     const left = Math.max(4, Math.min(box.left, document.documentElement.clientWidth - size.width - 4));
@@ -75,8 +70,8 @@
     add("line", { class: "axis", x1: 4, x2: 404, y1: 26, y2: 26 });
     if (upper !== null) add("rect", { class: "open", x: at(lower), y: 17, width: Math.max(0, at(upper) - at(lower)), height: 9 });
     add("rect", { class: "sure", x: 4, y: 17, width: at(lower) - 4, height: 9 });
-    add("text", { x: at(lower), y: 12, "text-anchor": "middle" }, `at least ${found(lower)}`);
-    if (upper !== null) add("text", { x: at(upper), y: 42, "text-anchor": "middle" }, `at most ${found(upper)}`);
+    add("text", { x: at(lower), y: 12, "text-anchor": "middle" }, `at least ${number(lower)}`);
+    if (upper !== null) add("text", { x: at(upper), y: 42, "text-anchor": "middle" }, `at most ${number(upper)}`);
     return draw;
   };
   const fill = (section, word) => {

@@ -85,6 +85,9 @@ class Cell(ABC):
         """Sources of texts that its result depends on, as `load_texts` takes them."""
         return ()
 
+    def check_texts(self) -> None:  # noqa: B027
+        """Raise an InputError if its texts cannot be had: said before any work where they are a user's choice."""
+
     @property
     def label(self) -> str:
         """A few words for people."""

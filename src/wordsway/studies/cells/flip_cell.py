@@ -5,7 +5,7 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wordsway.datasets.training_sets import GaussianTask, RealTask, Task
+from wordsway.datasets.training_sets import GaussianTask, RealTask, Task, choose_texts
 from wordsway.learning.flip_result import Flip
 from wordsway.learning.generalization import Generalization
 from wordsway.maps.named import base_name, check_name, copies, named_map
@@ -92,6 +92,12 @@ class FlipCell(OfMap, OfTexts, OfEncoder, OneTextForAllLengths):
         published = self.padding == "published"
         least, below = (None, None) if published else (self.at_least or self.n, self.shorter_than)
         return replace(self, at_least=least, shorter_than=below, penalties=penalties)
+
+    def check_texts(self) -> None:
+        if self.encoder != SYNTHETIC and self.data is not None:
+            seed = stream(self.seed, "generalize", self.trial)
+            longest = self.at_least or self.n
+            choose_texts(self.data, self.train_size, longest, seed, self.encoder, self.shorter_than, self.padding)
 
     def questions(self) -> list[tuple[str, str, float | None]]:
         """(training, objective, penalty) of the flips."""

@@ -138,6 +138,10 @@ class TextCell(OfMap, OfTexts, OfEncoder, OneTextForAllLengths):
         token = int((~text.special).nonzero()[0]) if self.token == "word" else self.token
         return text, token
 
+    def check_texts(self) -> None:
+        if self.encoder != SYNTHETIC:
+            self._text()
+
     def memory(self) -> float:
         return self.bytes_for(1)
 

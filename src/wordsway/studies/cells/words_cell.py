@@ -6,7 +6,6 @@ from typing import Any
 
 from wordsway.maps.named import base_name, check_name
 from wordsway.measures.one_step import word_steps
-from wordsway.measures.opening import default_output
 from wordsway.measures.question import ENCODER, Question
 from wordsway.measures.sensitivity import check_effort
 from wordsway.models.loading.load import open_model
@@ -66,10 +65,10 @@ class WordsCell(Cell):
 
     def _stepped(self) -> list[dict[str, Any]]:
         opened = open_model(self.model)
-        phi = PretrainedMap(opened, self.output or default_output(opened))
+        phi = PretrainedMap(opened, self.output)
         return [
             {
-                "word": step.word + 1,
+                "word": step.word,
                 "word_text": step.text,
                 "change": step.change,
                 "prediction": step.prediction,
@@ -84,11 +83,11 @@ class WordsCell(Cell):
     def _searched(self) -> list[dict[str, Any]]:
         subject: dict[str, Any] = {"map": self.map}
         if self.model is not None:
-            subject = {"model": self.model, "output": self.output or default_output(open_model(self.model))}
+            subject = {"model": self.model, "output": self.output}
         options: dict[str, Any] = {"radius": self.radius, "budget": self.budget, "max_tokens": self.max_tokens}
         found = Question(self.text, **subject, **options, random_draws=0, seed=self.seed).measure()
         return [
-            {"word": each.number, "word_text": each.text, "change": each.lower, "upper": each.upper}
+            {"word": each.word, "word_text": each.text, "change": each.lower, "upper": each.upper}
             for each in found.words or ()
         ]
 

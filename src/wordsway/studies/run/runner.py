@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from wordsway.maps.named import check_allowed, is_own
 from wordsway.studies.run.engines import Engine, make_engine
@@ -150,6 +150,19 @@ def run(
             watcher or Telling(as_function(progress)),
         )
         return read_table(opened, studies)
+
+
+def run_rows(
+    study: Study,
+    out: str | os.PathLike[str] | None,
+    progress: Tell | bool | None,
+    engine: str,
+    workers: int | None,
+) -> tuple[Mapping[str, Any], ...]:
+    """Measure a study as `run` does, and return its rows; cells that failed before are tried again, and the first one
+    that fails is an InputError."""
+    watcher = Strict(as_function(progress))
+    return run(study, out, engine, workers=workers, retry_failed=True, watcher=watcher).rows
 
 
 def work(store: Store, studies: Sequence[Study], engine: Engine, retry_failed: bool, watcher: Watcher) -> None:

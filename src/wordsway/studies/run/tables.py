@@ -1,13 +1,14 @@
 """The table of a run: one row a measured number, with its recipe and where it came from."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from wordsway.studies.run.store import PROVENANCE, Result, Store
-from wordsway.studies.study import Study
+from wordsway.studies.study import Job, Study
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
 from wordsway.support.registry import load_home
@@ -92,18 +93,27 @@ def table_of(study: Study, results: Mapping[str, Result]) -> Table:
     rows: list[dict[str, Any]] = []
     failed: dict[str, str] = {}
     missing = 0
-    for panel, job in study.jobs():
+    for label, panel, job in labelled_jobs(study):
         result = results.get(job.key)
         if result is None:
             missing += 1
         elif not result.done:
-            failed[f"{study.name} {panel}: {job.cell.label}"] = result.error or ""
+            failed[label] = result.error or ""
         else:
             provenance = {name: result.provenance[name] for name in PROVENANCE}
             for number, row in enumerate(result.rows):
                 own = {"study": study.name, "panel": panel, **result.recipe, "part": number}
                 rows.append({**own, **row, **provenance})
     return Table(tuple(rows), failed, missing)
+
+
+def labelled_jobs(study: Study) -> Iterator[tuple[str, str, Job]]:
+    """Yield the jobs of a study with their panels and labels; a number tells labels apart that are the same."""
+    seen: Counter[str] = Counter()
+    for panel, job in study.jobs():
+        label = f"{study.name} {panel}: {job.cell.label}"
+        seen[label] += 1
+        yield (label if seen[label] == 1 else f"{label} ({seen[label]})"), panel, job
 
 
 def joined_tables(tables: Sequence[Table]) -> Table:

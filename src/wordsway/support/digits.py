@@ -1,0 +1,21 @@
+"""Numbers as people read them. Files and JSON have them in full."""
+
+ROUNDING = 1e-6  # of numbers around 1: smaller ones are what rounding, in float32 at times, left of 0
+
+
+def three(value: float | None, zero: float = 0.0) -> str:
+    """Write a number with three significant digits: what a search finds varies by per cents. None is a dash. A size of
+    less than `zero` is written as 0."""
+    if value is None:
+        return "-"
+    size = abs(value)
+    if size < zero:
+        return "0"
+    if 999.5 <= size < 1e6:
+        return f"{value:,.0f}"
+    return f"{value:#.3g}".rstrip(".") if value == 0 or 1e-3 <= size < 1e3 else f"{value:.3g}"
+
+
+def signed(value: float) -> str:
+    """Write a difference with three significant digits and its sign."""
+    return three(value) if value < 0 else "+" + three(value)
