@@ -92,13 +92,6 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def three(value: float | None) -> str:
-    """Write a number that a search found: three significant digits, as it varies by per cents."""
-    if value is None:
-        return "-"
-    return f"{value:#.3g}".rstrip(".") if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.3g}"
-
-
 def short_name(model: str) -> str:
     """A model's name for a line: of a file, without its folders."""
     return printable(Path(model).name if model.endswith(".gguf") else model)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordsway.cli.command import command_line, short_name, three
+from wordsway.cli.command import command_line, short_name
 from wordsway.cli.saving import PAGE, check_files, has_page, save_result
+from wordsway.support.digits import three
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
 from wordsway.support.names import either

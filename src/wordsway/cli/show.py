@@ -7,9 +7,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.cli.command import printable, short_name, three
+from wordsway.cli.command import printable, short_name
 from wordsway.cli.shading import bar, coloured
 from wordsway.measures.ranks import rank_name, shared_ranks, tie_levels, tie_sentence
+from wordsway.support.digits import three
 
 if TYPE_CHECKING:
     from wordsway.measures.compare_word import Substitution

@@ -7,10 +7,11 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.cli.command import printable, short_name, three
+from wordsway.cli.command import printable, short_name
 from wordsway.cli.shading import bar, coloured
 from wordsway.cli.show import MOST_ROWS, more
 from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name, tie_levels
+from wordsway.support.digits import probability_name, three
 
 if TYPE_CHECKING:
     from wordsway.measures.flip_radii import FlipRadii, WordFlip
@@ -21,16 +22,15 @@ def prediction_tables(result: "FlipRadii", stretch: bool = False) -> None:
     """The prediction, the text with its words coloured by the nearest real word that flips it, and a row a word."""
     console = Console(highlight=False)
     what = "prediction" if result.kind == "class" else result.kind
-    sure = "" if result.probability is None else f", probability {_left(result.probability)}"
+    sure = "" if result.probability is None else f", probability {probability_name(result.probability)}"
     name = short_name(str(result.map.get("model", result.map["map"])))
     console.print(escape(f"{name}, {what}: {printable(repr(result.prediction))}{sure}"), soft_wrap=True)
     words = result.by_real
     reals = [word.real.radius for word in words if word.real is not None]
     if result.text is not None:
         console.print()
-        near = min(reals, default=1.0)
-        shades = [(word.span, 0.0 if word.real is None else near / word.real.radius) for word in words]
-        ends = ("no real word found" if not stretch else "far", f"real word at {three(near)}" if reals else "-")
+        shades = [(word.span, word.closeness) for word in words]
+        ends = ("no real word found" if not stretch else "far", f"real word at {three(min(reals))}" if reals else "-")
         coloured(console, result.text, shades, ends, stretch)
         console.print()
     console.print(_words(console, result))
@@ -48,10 +48,10 @@ def _words(console: Console, result: "FlipRadii") -> Table:
         cells = [_name("-") if word.real is None else _name(word.real.text)]
         distance = "-" if word.real is None else three(word.real.radius)
         best = _name("-") if word.best is None else _name(word.best.text)
-        left = _left(None if word.best is None else word.best.probability)
+        left = probability_name(None if word.best is None else word.best.probability)
         table.add_row(
             rank_name(*rank), _name(word.text), f"#{word.word + 1}", *cells, distance, three(word.radius),
-            _flip_bar(console, word, result.limit), _left(word.lowest), best, left,
+            _flip_bar(console, word, result.limit), probability_name(word.lowest), best, left,
         )  # fmt: skip
     return table
 
@@ -64,22 +64,10 @@ def _flip_bar(console: Console, word: "WordFlip", limit: float) -> Text:
 
 def _notes(console: Console, result: "FlipRadii") -> None:
     """Say what the columns mean."""
-    tried = sorted({word.tried for word in result.words if word.tried})
-    count = " to ".join(f"{number:,}" for number in dict.fromkeys(tried[:1] + tried[-1:])) or "no"
-    unit = "in units of the word's own length"
-    lines = [
-        f"flipped by: the nearest real word that changes the prediction, and its distance {unit} ({count} of the "
-        "nearest words were tried in each place). Words are ordered by it, then by flips at.",
-        f"flips at: the smallest change of the embedding found to flip the prediction, {unit}; pale: where the true "
-        "smallest one lies.",
-        f"P falls to: the lowest probability of {printable(repr(result.prediction))} found when the embedding may "
-        f"change by {result.limit:g} of its length; the largest possible change is at least that.",
-        "best word: of the real words tried, the one that lowers that probability most.",
-        NOT_IMPORTANCE,
-        f"{result.seconds:.1f} s; checked: {result.checked}",
-    ]
-    for line in lines:
-        console.print(escape(line), soft_wrap=True)
+    pale = "The bar is pale where the true smallest change lies."
+    last = f"{result.seconds:.1f} s; checked: {result.checked}"
+    for line in (*result.column_notes, pale, NOT_IMPORTANCE, last):
+        console.print(escape(printable(line)), soft_wrap=True)
 
 
 def encoder_tables(result: "RadiusProfile", stretch: bool = False) -> None:
@@ -87,7 +75,6 @@ def encoder_tables(result: "RadiusProfile", stretch: bool = False) -> None:
     console = Console(highlight=False)
     about = result.map
     name = f"{short_name(str(about['model']))}, output {about['output']}" if "model" in about else str(about["map"])
-    small = result.radii[0]
     console.print(escape(f"{printable(name)}: relative change of the output"), soft_wrap=True)
     words, ranks = result.ranked, result.ranks
     values = [word.lower[0] for word in words]
@@ -110,23 +97,9 @@ def encoder_tables(result: "RadiusProfile", stretch: bool = False) -> None:
         table.add_row(rank_name(*rank), _name(word.text), f"#{word.word + 1}", *cells, line)
     console.print(table)
     more(console, len(words) - MOST_ROWS, "words")
-    console.print(
-        f"The largest relative change that a search found when a word's embedding may change by so many times its own "
-        f"length. Words are ordered at radius {small:g}: at larger ones nearly all words of a model are equal. Words "
-        f"share ranks where they differ by less than the search varies, {result.search_spread:.0%}.",
-        soft_wrap=True,
-    )
+    console.print(result.reading, soft_wrap=True)
     console.print(NOT_IMPORTANCE, soft_wrap=True)
     console.print(f"{result.evaluations:,} evaluations, {result.seconds:.1f} s; checked: {result.checked}")
-
-
-def _left(probability: float | None) -> str:
-    """Write a probability; the last digits of one that is nearly 0 or 1 say nothing."""
-    if probability is None:
-        return "-"
-    if probability >= 0.9995:
-        return ">0.999"
-    return "<0.001" if probability < 5e-4 else f"{probability:.3f}"
 
 
 def _name(text: str) -> Text:

@@ -7,10 +7,11 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from wordsway.cli.command import printable, three
+from wordsway.cli.command import printable
 from wordsway.cli.shading import bar, coloured
 from wordsway.cli.show import MOST_ROWS, more
 from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name, tie_levels
+from wordsway.support.digits import three
 from wordsway.support.names import MAPS
 
 if TYPE_CHECKING:

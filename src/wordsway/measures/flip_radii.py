@@ -68,6 +68,12 @@ class WordFlip:
     lowest: float | None = None
     best: RealChange | None = None
 
+    @property
+    def closeness(self) -> float:
+        """The value that a word is coloured by: the nearer the real word that changes the prediction, the larger; 0
+        where none was found."""
+        return 0.0 if self.real is None else 1.0 / self.real.radius
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FlipRadii(Result):
@@ -122,6 +128,22 @@ class FlipRadii(Result):
         ahead = sum(word.real is not None for word in self.words)
         rest = len(self.words) - ahead
         return tuple((k + 1, 1) if k < ahead else (ahead + 1, rest) for k in range(len(self.words)))
+
+    @property
+    def column_notes(self) -> tuple[str, ...]:
+        """Say what the columns of the printed table mean, one sentence or two a column."""
+        tried = sorted({word.tried for word in self.words if word.tried})
+        count = " to ".join(f"{number:,}" for number in dict.fromkeys(tried[:1] + tried[-1:])) or "no"
+        unit = "in units of the word's own length"
+        return (
+            f"flipped by: the nearest real word that changes the prediction, and its distance {unit} ({count} of the "
+            "nearest words were tried in each place). Words are ordered by it, then by flips at.",
+            f"flips at: the smallest change of the embedding found to flip the prediction, {unit}; a smaller one may "
+            "exist.",
+            f"P falls to: the lowest probability of {self.prediction!r} found when the embedding may change by "
+            f"{self.limit:g} of its length; the largest possible change is at least that.",
+            "best word: of the real words tried, the one that lowers that probability most.",
+        )
 
     def records(self) -> list[dict[str, Any]]:
         """Make the table: one row a word, the smallest radius first."""

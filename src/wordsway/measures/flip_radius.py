@@ -56,6 +56,7 @@ def flip_radius(
     max_tokens: int | None = None,
     device: torch.device | str = "cpu",
     progress: Progress = None,
+    each: Callable[[WordFlip], None] | None = None,
     cancel: Cancel | None = None,
 ) -> FlipRadii:
     """Find, for each word of a text, the smallest move of its embedding that changes the prediction.
@@ -71,7 +72,8 @@ def flip_radius(
     each token, or "quick", "default" or "thorough"; `real_words` how many real words are tried in a word's place, the
     nearest first, within about `seconds` for all words together, if given. With `effects`, the largest change of the
     prediction's probability within the radius is searched too, by any move and among the real words. `progress` is
-    called with (steps done, steps in all), or True to show it; `cancel` before runs of the model.
+    called with (steps done, steps in all), or True to show it; `each` with each word when all is known of it; `cancel`
+    before runs of the model.
     """
     began = time.perf_counter()
     limit = check_limit(radius)
@@ -103,6 +105,8 @@ def flip_radius(
             if delta is not None:
                 deltas[k] = delta
             told(100 + len(entries))
+            if each:
+                each(entry)
     return FlipRadii(
         prediction=margins.name(margins.predicted),
         probability=margins.probability(margins.scores),

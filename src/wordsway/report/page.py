@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway import __version__
 from wordsway.measures.results import Sensitivity
-from wordsway.report.measurement import detail_of, of_measurement, words_of
+from wordsway.report.measurement import detail_of, of_measurement
 from wordsway.report.parts import LEVELS, Report
+from wordsway.support.digits import three
 from wordsway.support.errors import InputError, one_line
 from wordsway.support.result import Result, load_result
 
@@ -74,15 +75,22 @@ def html_of(report: Report) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     return _template("page.html").render(
-        report=report, policy=policy, style=stylesheet(), script=code, version=__version__, levels=range(LEVELS)
+        report=report,
+        parts=report.parts,
+        policy=policy,
+        style=stylesheet(),
+        script=code,
+        version=__version__,
+        levels=range(LEVELS),
     )
 
 
-def text_fragment(result: Sensitivity) -> str:
-    """The part with the coloured words, for a page that has our stylesheet and script."""
-    if not result.words:
-        raise InputError("the result is not about the words of a text")
-    return _template("words.html").render(part=words_of(result), levels=range(LEVELS))
+def fragment_html(result: Result) -> str:
+    """Render what a result says, its words, pictures and tables, for a page that has our stylesheet and script; how it
+    was made is left out."""
+    report = report_of(result)
+    parts = [part for part in report.parts if part.kind != "facts"]
+    return _template("fragment.html").render(lead=report.lead, parts=parts, levels=range(LEVELS))
 
 
 def word_fragment(result: Sensitivity, word: int) -> str:
@@ -128,13 +136,8 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     made.filters["figure"] = figure
-    made.filters["found"] = found
+    made.filters["found"] = three
     return made
-
-
-def found(value: float) -> str:
-    """Write a number that a search found: three digits, as it varies by per cents."""
-    return f"{value:#.3g}".rstrip(".") if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.3g}"
 
 
 def figure(value: Any) -> str:
