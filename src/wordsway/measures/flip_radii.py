@@ -135,11 +135,16 @@ class FlipRadii(Result):
         tried = sorted({word.tried for word in self.words if word.tried})
         count = " to ".join(f"{number:,}" for number in dict.fromkeys(tried[:1] + tried[-1:])) or "no"
         unit = "in units of the word's own length"
-        return (
+        notes = (
             f"flipped by: the nearest real word that changes the prediction, and its distance {unit} ({count} of the "
             "nearest words were tried in each place). Words are ordered by it, then by flips at.",
             f"flips at: the smallest change of the embedding found to flip the prediction, {unit}; a smaller one may "
             "exist.",
+        )
+        if all(word.lowest is None for word in self.words):
+            return notes
+        return (
+            *notes,
             f"P falls to: the lowest probability of {self.prediction!r} found when the embedding may change by "
             f"{self.limit:g} of its length; the largest possible change is at least that.",
             "best word: of the real words tried, the one that lowers that probability most.",
