@@ -212,8 +212,7 @@ COMMANDS: list[dict[str, Any]] = [
     {"text": "good word " * 300, "n": 12, "weights": 1},  # too long as a whole, but not its beginning
     {"text": "I love her smile", "weights": 3, "budget": "quick", "seed": 5},
     {"text": "--good food", "model": "sentiment", "output": "logits", "budget": "quick", "radius": 0.5},
-    {"text": "The waiter was rude.", "model": "sentiment", "budget": "quick"},
-    {"text": "good food", "model": "sentiment", "output": "pooled", "budget": "quick", "n": 4},
+    {"text": "rude waiter", "model": "sentiment", "budget": "quick"},
 ]
 
 
@@ -234,7 +233,7 @@ def test_watching() -> None:
 
 @pytest.mark.slow
 def test_the_command_of_an_encoder(site: Site) -> None:
-    found = same_as_the_command(site, {"text": "The waiter was rude.", "model": "minilm", "budget": "quick"})
+    found = same_as_the_command(site, {"text": "rude waiter", "model": "minilm", "budget": "quick"})
     assert found["format"] == "wordsway.radius-profile/1" and found["radii"] == [0.1, 1.0]
 
 
@@ -467,7 +466,7 @@ class Markup(HTMLParser):
 @pytest.mark.slow
 def test_a_prediction(site: Site) -> None:
     """The prediction comes first, and each word is said as soon as all is known of it."""
-    heard = site.all_events({"text": "The waiter was rude.", "model": "sentiment", "budget": "quick"})
+    heard = site.all_events({"text": "A rude waiter", "model": "sentiment", "budget": "quick"})
     key, (done,) = heard["job"][0]["job"], heard["done"]
     result = site.client.get(f"/result/{key}").json()
     assert result["format"] == "wordsway.flip-radius/1" and result["prediction"] == "negative"

@@ -47,7 +47,7 @@ class Measured:
 
     @property
     def draws(self) -> int | None:
-        """How many draws of the weights were made, where these were compared."""
+        """The number of draws of the weights that were made, where these were compared."""
         from wordsway.measures.draws_result import DrawComparison
 
         return len(self.result.seeds) if isinstance(self.result, DrawComparison) else None
