@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from wordsway.cli.main import app
 from wordsway.measures.question import Question
 from wordsway.support.digits import three
 
-SMILE = {"text": "I love her smile", "map": "raf"}
+SMILE = {"text": "I love her smile", "map": "raf", "weights": 1}
 LONG = {"text": "The food was good, but the waiter was rude and slow. " * 12, "model": "minilm", "budget": "thorough"}
 
 
@@ -115,23 +116,27 @@ def test_sizes_are_limited(site: Site) -> None:
     assert sent < 10**8
 
 
+MODEL = {"map": None, "weights": None}
 WRONG = [
     ({"text": " "}, "empty"),
     ({"text": 3}, "must be a str"),
     ({"text": "a" * (MOST_CHARACTERS + 1)}, "20,000"),
     ({"text": "a\0b"}, "NUL"),
     ({"text": "\ud800"}, "surrogate"),
-    ({"map": None}, "map or about a model"),
-    ({"model": "minilm"}, "map or about a model"),
+    ({"model": "minilm"}, "not about both"),
+    ({"map": None, "model": "minilm", "weights": 2}, "not about both"),
+    ({"weights": 0}, "draws of the weights: from 1 to 50"),
+    ({"weights": 51}, "draws of the weights: from 1 to 50"),
+    ({"weights": 2.5}, "weights must be a whole number"),
     ({"map": "os:getcwd"}, "not known"),
     ({"map": "raf:nonsense=1"}, "nonsense"),
     ({"map": "raf:heads=a"}, "whole number"),
     ({"encoder": "bert-base-uncased"}, "not offered"),
     ({"encoder": "/etc"}, "not offered"),
     ({"encoder": "sentiment"}, "not an encoder"),
-    ({"map": None, "model": "../../etc"}, "not offered"),
-    ({"map": None, "model": "reinit:minilm"}, "not offered"),
-    ({"map": None, "model": "minilm", "output": "layer:99"}, "output"),
+    ({**MODEL, "model": "../../etc"}, "not offered"),
+    ({**MODEL, "model": "reinit:minilm"}, "not offered"),
+    ({**MODEL, "model": "minilm", "output": "layer:99"}, "output"),
     ({"radius": 0}, "positive"),
     ({"radius": float("nan")}, "radius must be a number"),
     ({"radius": "1"}, "radius must be a number"),
@@ -163,25 +168,25 @@ def test_what_turns_out_wrong_later(site: Site) -> None:
     assert "layer" in error(layer=99)
     assert "512" in error(text="word " * 600)
     assert "divide" in error(map="raf:heads=7") or "heads" in error(map="raf:heads=7")
-    assert site.all_events({**SMILE, "map": None, "model": "minilm", "output": "logits"})["error"]
+    assert site.all_events({**SMILE, **MODEL, "model": "minilm", "output": "logits"})["error"]
     assert not site.worker.busy
 
 
 def test_a_text(site: Site) -> None:
     text = "I <script>alert(1)</script> love\nher smile & unbelievableness"
-    with site.events({"text": text, "map": "raf", "seed": 3, "radius": 0.5}) as events:
+    with site.events({"text": text, "weights": 1, "seed": 3, "radius": 0.5}) as events:
         heard = list(events)
     names = [event["event"] for event in heard]
     assert names[:3] == ["job", "loading", "text"] and names[-1] == "done" and set(names[3:-1]) == {"move"}
     tokens = ws.encode(text)
     expected = ws.word_sensitivity(ws.named_map("raf", len(tokens), 384, 3), tokens, seed=3, radius=0.5 * 384**0.5)
     assert "".join(part["text"] for part in heard[2]["segments"]) == text
-    last = {event["word"]: event["lower"] for event in heard if event["event"] == "move"}
+    last = {event["word"]: event["value"] for event in heard if event["event"] == "move"}
     assert last == pytest.approx({word.word: word.lower for word in expected.words or ()}, rel=1e-9)
     assert [event["done"] for event in heard[3:-1]] == sorted(event["done"] for event in heard[3:-1])
     assert heard[-2]["done"] == heard[2]["words"] == len(tokens.words)
     key, done = heard[0]["job"], heard[-1]
-    assert "<script" not in done["fragment"] and "&lt;" in done["fragment"]
+    assert "<script>" not in done["fragment"] and "&lt;" in done["fragment"]
 
     report = site.client.get(f"/report/{key}")
     assert report.headers["content-disposition"] == 'attachment; filename="report.html"'
@@ -201,12 +206,14 @@ def test_notes_are_told(site: Site) -> None:
 
 COMMANDS: list[dict[str, Any]] = [
     SMILE,
-    {"text": "It's \"good\", isn't it? $HOME `ls` \\ \n*", "map": "relu-raf", "radius": 1.25, "seed": 7},
-    {"text": "--json is no option here", "map": "raf:heads=4,causal", "n": 5, "certificate": False},
-    {"text": "-", "map": "rf", "budget": "quick"},
-    {"text": "I love her smile", "map": "drf", "layer": 2},
-    {"text": "good word " * 300, "map": "raf", "n": 12},  # too long as a whole, but not its beginning
+    {"text": "It's \"good\", isn't it? $HOME `ls` \\ \n*", "map": "relu-raf", "radius": 1.25, "seed": 7, "weights": 1},
+    {"text": "--json is no option here", "map": "raf:heads=4,causal", "n": 5, "certificate": False, "weights": 2},
+    {"text": "-", "map": "rf", "budget": "quick", "weights": 1},
+    {"text": "I love her smile", "map": "drf", "layer": 2, "weights": 1},
+    {"text": "good word " * 300, "n": 12, "weights": 1},  # too long as a whole, but not its beginning
+    {"text": "I love her smile", "weights": 3, "budget": "quick", "seed": 5},
     {"text": "--good food", "model": "sentiment", "output": "logits", "budget": "quick", "radius": 0.5},
+    {"text": "rude waiter", "model": "sentiment", "budget": "quick"},
 ]
 
 
@@ -226,13 +233,12 @@ def test_watching() -> None:
 
 
 @pytest.mark.slow
-def test_the_command_of_a_longer_text(site: Site) -> None:
-    """More words than are searched side by side, so that it matters how many these are."""
-    text = "The food was good, but the waiter was rude."
-    same_as_the_command(site, {"text": text, "model": "minilm", "output": "pooled", "budget": "quick"})
+def test_the_command_of_an_encoder(site: Site) -> None:
+    found = same_as_the_command(site, {"text": "rude waiter", "model": "minilm", "budget": "quick"})
+    assert found["format"] == "wordsway.radius-profile/1" and found["radii"] == [0.1, 1.0]
 
 
-def same_as_the_command(site: Site, question: dict[str, Any]) -> None:
+def same_as_the_command(site: Site, question: dict[str, Any]) -> dict[str, Any]:
     heard = site.all_events(question)
     shown = site.client.get(f"/result/{heard['job'][0]['job']}").json()
     parts = shlex.split(heard["done"][0]["command"])
@@ -243,10 +249,11 @@ def same_as_the_command(site: Site, question: dict[str, Any]) -> None:
     done = CliRunner().invoke(app, ["measure", "--json", *parts[2:]], input=stdin)
     assert done.exit_code == 0, done.stderr
     printed = json.loads(done.stdout)
-    for values in (shown, printed):
+    for values in (shown, printed, shown.get("first", {}), printed.get("first", {})):
         for changing in ("seconds", "made"):
-            del values[changing]
+            values.pop(changing, None)
     agree(printed, shown)
+    return printed
 
 
 def agree(one: Any, other: Any, where: str = "") -> None:
@@ -354,8 +361,11 @@ def test_a_fault_of_ours_is_told_and_the_next_job_runs(
     assert site.all_events(SMILE)["done"]
 
 
+TRANSFORMER = {**LONG, "budget": "default", "model": None, "map": "transformer:depth=4"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("question", [LONG, {**LONG, "budget": "default", "model": None, "map": "transformer:depth=4"}])
+@pytest.mark.parametrize("question", [LONG, {**LONG, "model": "sentiment"}, TRANSFORMER, {**TRANSFORMER, "weights": 1}])
 def test_a_measurement_ends_soon_when_cancelled(site: Site, question: dict[str, Any]) -> None:
     for seconds in (0.0, 1.5):
         with site.events(question) as events:
@@ -378,13 +388,20 @@ def test_few_results_are_kept(site: Site) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [{"map": "raf"}, {"model": "sentiment", "output": "logits", "budget": "quick"}])
-def test_a_word_is_looked_into(site: Site, more: dict[str, Any]) -> None:
-    heard = site.all_events({"text": "I love her smile", "seed": 1, **more})
+@pytest.mark.parametrize("weights", [1, 2])
+def test_a_word_is_looked_into(site: Site, weights: int) -> None:
+    """The details are of a single map, or of the first of several draws."""
+
+    def single() -> dict[str, Any]:
+        whole = site.client.get(f"/result/{key}").json()
+        return whole.get("first", whole)
+
+    heard = site.all_events({"text": "I love her smile", "seed": 1, "weights": weights})
     key = heard["job"][0]["job"]
-    before = site.client.get(f"/result/{key}").json()
+    assert heard["done"][0]["explains"] is True
+    before = single()
     told = site.all_events({"job": key, "word": 4}, "/word")["word"][0]
-    after = site.client.get(f"/result/{key}").json()
+    after = single()
     assert before.pop("explained") is None
     (explained,) = after.pop("explained")
     assert before == after and explained["word"] == 4 and explained["replacements"]
@@ -392,13 +409,90 @@ def test_a_word_is_looked_into(site: Site, more: dict[str, Any]) -> None:
         assert each["text"] in told["fragment"] and three(each["change"]) in told["fragment"]
     assert site.all_events({"job": key, "word": 4}, "/word")["word"][0] == told
     site.all_events({"job": key, "word": 1}, "/word")
-    assert [each["word"] for each in site.client.get(f"/result/{key}").json()["explained"]] == [1, 4]
+    assert [each["word"] for each in single()["explained"]] == [1, 4]
     assert explained["replacements"][0]["text"] in site.client.get(f"/report/{key}").text
-    if "map" in more:
-        tokens = ws.encode("I love her smile")
-        phi = ws.named_map("raf", len(tokens), 384, 1)
-        same = ws.explain(phi, tokens, ws.word_sensitivity(phi, tokens, seed=1), [4], seed=1).explained
-        assert same and json.loads(json.dumps(asdict(same[0]))) == explained
+    tokens = ws.encode("I love her smile")
+    phi = ws.named_map("raf", len(tokens), 384, 1)
+    same = ws.explain(phi, tokens, ws.word_sensitivity(phi, tokens, seed=1), [4], seed=1).explained
+    assert same and json.loads(json.dumps(asdict(same[0]))) == explained
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "evil", ["<img src=x onerror=alert(1)>", "</script><script>alert(1)</script>", '"><b>rude</b>']
+)
+def test_a_text_stays_a_text(site: Site, evil: str) -> None:
+    """In the answer over draws: in words, labels, tables and their data, and the picture."""
+    text = f"{evil} was rude"
+    heard = site.all_events({"text": text, "map": "rf", "weights": 2, "budget": "quick", "certificate": False})
+    (done,) = heard["done"]
+    seen = Markup(done["fragment"])
+    assert not seen.tags & {"img", "b", "iframe", "object", "link", "style"}
+    assert all(kind == "application/json" for kind in seen.scripts)
+    assert not [name for name in seen.attributes if name.startswith("on") or name == "style"]
+    assert [part["text"] for part in heard["text"][0]["segments"] if "word" in part] == seen.words
+    report = site.client.get(f"/report/{heard['job'][0]['job']}").text
+    assert not Markup(report).tags & {"img", "b", "iframe"}
+
+
+class Markup(HTMLParser):
+    """What a browser would make of some HTML: its elements, their attributes, and the words of the text."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.scripts: list[str | None] = []
+        self.words: list[str] = []
+        self._in_word = False
+        self.feed(markup)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self._in_word = "data-word" in dict(attrs)
+        if self._in_word:
+            self.words.append("")
+        if tag == "script":
+            self.scripts.append(dict(attrs).get("type"))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_word = False
+
+    def handle_data(self, data: str) -> None:
+        if self._in_word:
+            self.words[-1] += data
+
+
+@pytest.mark.slow
+def test_a_prediction(site: Site) -> None:
+    """The prediction comes first, and each word is said as soon as all is known of it."""
+    heard = site.all_events({"text": "A rude waiter", "model": "sentiment", "budget": "quick"})
+    key, (done,) = heard["job"][0]["job"], heard["done"]
+    result = site.client.get(f"/result/{key}").json()
+    assert result["format"] == "wordsway.flip-radius/2" and result["prediction"] == "negative"
+    lead = done["fragment"].split("</p>")[0]
+    assert f"Prediction: \u201cnegative\u201d, probability {result['probability']:.3f}." in lead
+    assert "what a change to one word can do at most, not the word&#39;s importance" in done["fragment"]
+    said = {event["word"]: event["value"] for event in heard["move"]}
+    near = {word["word"]: 0.0 if word["real"] is None else 1 / word["real"]["radius"] for word in result["words"]}
+    assert said == near and any(near.values())
+    steps = [event["done"] for event in heard["step"]]
+    assert steps == sorted(steps) and steps[-1] == heard["step"][-1]["total"]
+    assert done["explains"] is False
+    assert site.client.post("/word", json={"job": key, "word": 0}).status_code == 404
+
+
+def test_the_number_of_draws_is_part_of_the_command() -> None:
+    def command(draws: int | None, **more: Any) -> str:
+        return PageRequest.of({"text": "x", **more}, find_offers()).command(draws)
+
+    assert command(5) == "wordsway measure x --weights 5"
+    assert command(3) == "wordsway measure x --weights 3"  # which took 20 s here, and may take longer elsewhere
+    assert command(1) == "wordsway measure x"  # --weights 1 is a single map, and this one is a comparison of two
+    assert command(None, weights=1) == "wordsway measure x --weights 1"
+    assert command(2, weights=2, map="rf") == "wordsway measure x --map rf --weights 2"
+    assert command(None, model="sentiment") == "wordsway measure x --model sentiment"
 
 
 def test_revealed_weights_make_room(site: Site) -> None:
@@ -421,7 +515,7 @@ def test_the_docs_say_the_limits() -> None:
     told = (Path(__file__).parents[2] / "docs/app.md").read_text(encoding="utf-8")
     limits = f"{MOST_CHARACTERS:,} characters and {MOST_TOKENS} tokens. A request: at most {MOST_BYTES:,} bytes"
     assert limits in told and f"with {MOST_WAITING} in line" in told and f"last {MOST_KEPT} results" in told
-    asked = {"text": server.EXAMPLE, "model": "sentiment", "output": "logits", "budget": "quick"}
+    asked = {"text": server.EXAMPLE, "model": "sentiment", "budget": "quick"}
     assert PageRequest.of(asked, find_offers()).command() in told
 
 

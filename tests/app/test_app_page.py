@@ -16,9 +16,11 @@ SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
 LONG = "The food was good, but the waiter was rude and slow. " * 4
 
 
-def opened(page: Pages, site: Site, **options: Any) -> Any:
+def opened(page: Pages, site: Site, weights: str = "1", **options: Any) -> Any:
+    """The page with its example, asked for one map, which is quick."""
     shown = page(**options)
     shown.goto(site.url)
+    shown.fill("#weights", weights)
     return shown
 
 
@@ -29,7 +31,7 @@ def says(shown: Any, place: str, text: str) -> None:
 def measured(shown: Any, text: str) -> None:
     shown.fill("#text", text)
     shown.click("#run")
-    shown.wait_for_selector("#keep:not([hidden])", timeout=60_000)
+    shown.wait_for_selector("#keep:not([hidden])", timeout=180_000)
 
 
 def test_type_and_see(site: Site, page: Pages) -> None:
@@ -39,17 +41,107 @@ def test_type_and_see(site: Site, page: Pages) -> None:
     words = shown.query_selector_all("#result button.word")
     numbers = saved(shown)["words"]
     assert [word.inner_text() for word in words] == [word["text"] for word in numbers]
-    assert shown.query_selector("#result script") is None
+    assert only_data(shown)
     in_step(words, [word["lower"] for word in numbers])
 
 
-def test_a_word_is_looked_into(site: Site, page: Pages, tmp_path: Path) -> None:
-    shown = opened(page, site)
-    shown.select_option("#subject", "model sentiment")
-    shown.select_option("#output", "logits")
+def only_data(shown: Any) -> bool:
+    """Whether no script is in the result but the data of its tables, which no browser runs."""
+    return shown.query_selector('#result script:not([type="application/json"])') is None
+
+
+def rows(shown: Any, columns: int) -> list[list[str]]:
+    """The first columns of the table of all words."""
+    cells = "rows => rows.map(row => [...row.children].map(cell => cell.textContent))"
+    return [row[:columns] for row in shown.locator("#result .grid tbody tr").evaluate_all(cells)]
+
+
+def asked_for(page: Pages, site: Site, subject: str, text: str, weights: str = "1") -> Any:
+    """The page with a quick answer about a text."""
+    shown = opened(page, site, weights)
+    shown.select_option("#subject", subject)
     shown.click("summary")
     shown.select_option("#budget", "quick")
-    measured(shown, "The food was good <b>and</b> fine.")
+    measured(shown, text)
+    return shown
+
+
+def test_a_text_over_draws(site: Site, page: Pages) -> None:
+    """What is shown is what the numbers say, which are those of the command (tests/app/test_app.py)."""
+    shown = asked_for(page, site, "map", "I <img src=x onerror=alert(1)> smile", "2")
+    result = saved(shown)
+    attention, features = result["maps"]
+    assert (attention["name"], features["name"], len(result["seeds"])) == ("raf", "rf", 2)
+    assert shown.inner_text("#command").endswith("--weights 2 --budget quick")
+    of_features = {word["word"]: word for word in features["words"]}
+    expected = []
+    for word in sorted(attention["words"], key=lambda word: -word["mean"]):
+        other = of_features[word["word"]]
+        proven = sum(word["upper"]) / len(word["upper"])
+        expected.append([word["text"], word["word"] + 1, ranks(word), word["mean"], word["sd"], proven, ranks(other)])
+    found = rows(shown, 7)
+    assert [[row[0], int(row[1]), row[2], row[6]] for row in found] == [[*row[:3], row[6]] for row in expected]
+    for row, wanted in zip(found, expected, strict=True):
+        assert [float(value) for value in row[3:6]] == pytest.approx(wanted[3:6], rel=1e-3)
+    words = shown.query_selector_all("#result button.word")
+    assert [word.inner_text() for word in words] == [word["text"] for word in attention["words"]]
+    assert only_data(shown) and shown.query_selector("#result img") is None
+    drawn = shown.locator("#result .drawing svg path[stroke]").first
+    assert drawn.evaluate("path => getComputedStyle(path).stroke") != "none"  # the page forbids styles, not attributes
+    words[0].click()
+    shown.locator("#result .detail .columns").wait_for(timeout=60_000)
+    assert f"raf: {attention['words'][0]['mean']:#.3g}, sd" in shown.inner_text("#result .detail")
+
+
+def ranks(word: dict[str, Any]) -> str:
+    first, last = word["rank"], word["rank"] + word["tied"] - 1
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def test_a_classifier(site: Site, page: Pages) -> None:
+    shown = asked_for(page, site, "model sentiment", "A <b>rude waiter")
+    result = saved(shown)
+    lead = shown.locator("#result .lead")
+    sure = f", probability {result['probability']:.3f}."
+    assert lead.first.inner_text() == f"Prediction: \u201c{result['prediction']}\u201d{sure}"
+    assert "not the word's importance" in lead.last.inner_text()
+    ordered = sorted(result["words"], key=lambda word: (word["real"] or {"radius": 1e9})["radius"])
+    found = rows(shown, 9)
+    for row, word in zip(found, ordered, strict=True):
+        if word["real"] is not None:
+            assert row[1:4] == [word["text"], str(word["word"] + 1), word["real"]["text"]]
+            assert float(row[4]) == pytest.approx(word["real"]["radius"], rel=1e-3)
+    by_place = {row[2]: row for row in found}
+    for word in result["words"]:
+        row = by_place[str(word["word"] + 1)]
+        assert float(row[5]) == pytest.approx(word["radius"], rel=1e-3)
+        assert float(row[6]) == pytest.approx(word["lowest"], rel=1e-3)
+        assert row[7] == ("" if word["best"] is None else word["best"]["text"])
+    places = sorted(result["words"], key=lambda word: word["word"])
+    words = shown.query_selector_all("#result button.word")
+    assert [word.inner_text() for word in words] == [word["text"] for word in places]
+    assert only_data(shown) and shown.query_selector("#result .text b") is None
+    real = next(k for k, word in enumerate(places) if word["real"] is not None)
+    words[real].click()
+    told = shown.inner_text("#result .detail")
+    assert f"flipped by \u201c{places[real]['real']['text']}\u201d" in told and "P falls to" in told
+    assert not serious(shown)
+
+
+def test_an_encoder(site: Site, page: Pages) -> None:
+    shown = asked_for(page, site, "model minilm", "A rude waiter")
+    result = saved(shown)
+    assert result["radii"] == [0.1, 1.0]
+    ordered = sorted(result["words"], key=lambda word: -word["lower"][0])
+    for row, word in zip(rows(shown, 7), ordered, strict=True):
+        assert row[1:3] == [word["text"], str(word["word"] + 1)]
+        assert [float(value) for value in row[3:]] == pytest.approx([*word["lower"], *word["upper"]], rel=1e-3)
+    assert "Words are ordered at radius 0.1" in shown.inner_text("#result")
+    in_step(shown.query_selector_all("#result button.word"), [word["lower"][0] for word in result["words"]])
+
+
+def test_a_word_is_looked_into(site: Site, page: Pages, tmp_path: Path) -> None:
+    shown = asked_for(page, site, "map transformer", "The food was good <b>and</b> fine.")
     for number, word in ((3, "good"), (1, "food")):
         shown.locator("#result button.word").nth(number).click()
         detail = shown.locator("#result .detail")
@@ -57,11 +149,11 @@ def test_a_word_is_looked_into(site: Site, page: Pages, tmp_path: Path) -> None:
         detail.locator(".columns").wait_for(timeout=60_000)
         told = detail.inner_text()
         explained = {each["word"]: each for each in saved(shown)["explained"]}[number + 1]
-        assert all(part in told for part in ("Attention to it", "Change of every layer", "Real words"))
+        assert all(part in told for part in ("Change of every layer", "Real words"))
         for each in explained["replacements"]:
             assert each["text"] in told and three(each["change"]) in told
         assert all(three(value) in told for value in explained["layers"])
-    assert shown.query_selector("#result b") is None
+    assert shown.query_selector("#result .text b") is None
     assert not serious(shown)
     with shown.expect_download() as download:
         shown.click("#report")
@@ -119,24 +211,24 @@ def lightness(word: Any) -> float:
 def test_words_appear_one_after_the_other_and_stop_when_cancelled(site: Site, page: Pages) -> None:
     shown = opened(page, site)
     shown.select_option("#subject", "model minilm")
-    assert shown.is_visible("#output") and not shown.is_visible("#encoder")
-    shown.click("summary")
-    shown.select_option("#budget", "quick")
+    assert shown.is_visible("#output") and not shown.is_visible("#encoder") and not shown.is_visible("#weights")
+    shown.select_option("#subject", "map transformer")
+    assert not shown.is_visible("#output") and shown.is_visible("#weights")
     shown.fill("#text", LONG)
     shown.click("#run")
     done = shown.locator("#live button.word:not(.pending)")
     done.nth(3).wait_for(timeout=60_000)
-    seen = done.evaluate_all("words => words.map(word => [Number(word.dataset.lower), word.className])")
+    seen = done.evaluate_all("words => words.map(word => [Number(word.dataset.value), word.className])")
     most = max(seen)[0]
-    for lower, kind in seen:  # on a scale from 0
-        assert kind == f"word level-{min(8, int(9 * lower / most))}"
+    for value, kind in seen:  # on a scale from 0
+        assert kind == f"word level-{min(8, int(9 * value / most))}"
     assert shown.locator("#live button.word.pending").count() > 20
     assert re.search(r"\d+ of \d+ words, \d+ s", shown.inner_text("#count"))
     shown.click("#cancel")
     assert site.seconds_until_idle() < 1.5
     says(shown, "status", "Cancelled.")
     assert shown.is_enabled("#run") and shown.is_disabled("#cancel")
-    shown.select_option("#subject", "map raf")
+    shown.select_option("#subject", "map")
     measured(shown, "I love her smile")
 
 
@@ -170,6 +262,8 @@ def test_errors_are_sentences(site: Site, page: Pages) -> None:
     shown.click("#run")
     says(shown, "error", "more than the 13")
     shown.fill("#n", "5")
+    assert not shown.is_visible("#options")
+    shown.select_option("#subject", "map raf")
     shown.fill("#options", "heads=4,causal")
     shown.fill("#radius", "0.5")
     shown.click("#run")
@@ -191,8 +285,9 @@ def test_errors_are_sentences(site: Site, page: Pages) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_for_everybody(site: Site, page: Pages, size: str, dark: bool, tmp_path: Path) -> None:
     width, height = SIZES[size]
-    shown = opened(page, site, width=width, height=height, dark=dark)
+    shown = opened(page, site, "2", width=width, height=height, dark=dark)
     shown.click("summary")
+    shown.select_option("#budget", "quick")
     assert not serious(shown)
     measured(shown, "The food was good, but the waiter was unbelievably rude.")
     assert not serious(shown)
@@ -204,7 +299,7 @@ def test_for_everybody(site: Site, page: Pages, size: str, dark: bool, tmp_path:
 def test_by_keyboard_alone(site: Site, page: Pages) -> None:
     shown = opened(page, site)
     reached = tabbed(shown, until="run")
-    assert {"text", "subject", "radius", "run"} <= set(reached)
+    assert {"text", "subject", "weights", "radius", "run"} <= set(reached)
     shown.keyboard.press("Enter")
     shown.wait_for_selector("#keep:not([hidden])", timeout=60_000)
     reached = tabbed(shown, until="copy")

@@ -18,7 +18,7 @@ from wordsway.maps.attention.random_attention import Attention
 from wordsway.maps.base import RANDOM_SPREAD, TRAINED_SPREAD
 from wordsway.measures.ranks import rank_name, shared_ranks, tie_levels, tie_sentence
 from wordsway.report.measurement import lead_of
-from wordsway.report.page import report_html, text_fragment
+from wordsway.report.page import fragment_html, report_html
 from wordsway.support.result import result_of
 
 TEXT = "I love her smile"
@@ -159,11 +159,11 @@ def test_without_a_spread_bounds_decide() -> None:
 
 
 def test_the_report_and_the_page_of_the_app(tied: ws.Sensitivity) -> None:
-    words = text_fragment(tied)  # what the app shows, and the report
+    words = fragment_html(tied)  # what the app shows, and the report
     assert all(words.count(f'data-rank="{rank}"') == 1 for rank in ("1-2", "1-3", "2-4", "3-4"))
     assert words.count('data-level="8"') == 4  # love ties with smile, I with love and her with I: one shade
     assert words.count('data-stretched="8"') == words.count('data-stretched="0"') == 1
-    assert words.count('tabindex="0"') == 1 and "rank 1-2 of 4" in words
+    assert words.count('tabindex="0" data-word') == 1 and "rank 1-2 of 4" in words
     page = report_html(tied)
     data = json.loads(re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)[0])
     assert [row[:2] for row in data["rows"]] == [["1-2", "smile"], ["1-3", "love"], ["2-4", "I"], ["3-4", "her"]]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from wordsway.app.offers import Offer
+from wordsway.measures.compare_draws import MAPS
 from wordsway.models.loading.sentiment import NAME as SENTIMENT
 from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS, SIMPLE_OUTPUTS
@@ -16,17 +17,20 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 20_000
 MOST_TOKENS = 512
+MOST_WEIGHTS = 50
 
 
 @dataclass(frozen=True)
 class PageRequest:
-    """A text with a map on its embeddings (`map`), or with a whole model (`model`). `n` keeps the first tokens."""
+    """A text with a whole model (`model`), or with a map on its embeddings over draws of its weights: `map`, or
+    attention and random features side by side. One draw (`weights`) is a single map. `n` keeps the first tokens."""
 
     text: str
     map: str | None = None
     encoder: str = "minilm"
     layer: int = 0
     certificate: bool = True
+    weights: int | None = None
     model: str | None = None
     output: str | None = None
     radius: float = 1.0
@@ -50,6 +54,7 @@ class PageRequest:
             encoder=_one(values, "encoder", str, "minilm"),
             layer=_one(values, "layer", int, 0),
             certificate=_one(values, "certificate", bool, True),
+            weights=_one(values, "weights", int, None),
             model=_one(values, "model", str, None),
             output=_one(values, "output", str, None),
             radius=float(_one(values, "radius", float, 1.0)),
@@ -57,8 +62,8 @@ class PageRequest:
             budget=_one(values, "budget", str, "default"),
             seed=_one(values, "seed", int, 0),
         )
-        if (asked.map is None) == (asked.model is None):
-            raise InputError("a question is about a map or about a model")
+        if asked.model is not None and (asked.map is not None or asked.weights is not None):
+            raise InputError("a question is about draws of a map or about a model, not about both")
         if asked.map is not None:
             if is_own(asked.map):  # a page must not make anybody's machine run code
                 raise InputError(f"map={asked.map!r} is not known here; code of your own: wordsway measure --own")
@@ -72,9 +77,16 @@ class PageRequest:
             raise InputError("the radius must be a positive number, at most 1000")
         if asked.n is not None and not 1 <= asked.n <= MOST_TOKENS:
             raise InputError(f"tokens to keep: from 1 to {MOST_TOKENS}, or leave it empty")
+        if asked.weights is not None and not 1 <= asked.weights <= MOST_WEIGHTS:
+            raise InputError(f"draws of the weights: from 1 to {MOST_WEIGHTS}, or leave it empty")
         if not 0 <= asked.seed < 2**31 or not 0 <= asked.layer < 1000:
             raise InputError("seed and layer are whole numbers from 0")
         return asked
+
+    @property
+    def maps(self) -> tuple[str, ...]:
+        """The maps that are compared; of a single one, the first is measured."""
+        return MAPS if self.map is None else (self.map,)
 
     @property
     def cropped_at(self) -> int | None:
@@ -94,30 +106,33 @@ class PageRequest:
         if self.model is not None:
             return Question(self.text, model=self.model, output=self.output, **common)
         rows: dict[str, Any] = {"encoder": self.encoder, "layer": self.layer, "n": self.n}
-        return Question(self.text, map=self.map, certificate=self.certificate, **rows, **common)
+        return Question(self.text, map=self.maps[0], certificate=self.certificate, **rows, **common)
 
-    def arguments(self) -> list[str]:
-        """Of `wordsway measure`, without the text; what is usual is left out. Searches of a model side by side round by
-        how many they are, and end elsewhere for it; --watch makes them as many as here."""
+    def arguments(self, draws: int | None = None) -> list[str]:
+        """Write the options of `wordsway measure`; what is usual is left out. `draws` is how many were made, where a
+        number was not asked for: a command that is given it takes no account of the time."""
         if self.model is not None:
             given = {"--model": self.model, "--of": self.output}
         else:
             given = {"--map": self.map, "--encoder": None if self.encoder == "minilm" else self.encoder}
-            given |= {"--layer": self.layer or None, "--n": self.n, "--weights": 1}
+            given |= {"--layer": self.layer or None, "--n": self.n}
+            alone = draws == 1 and self.weights is None  # --weights 1 would ask for a single map
+            given["--weights"] = None if alone else draws or self.weights
         given["--max-tokens"] = self.cropped_at
         given["--radius"] = None if self.radius == 1 else f"{self.radius!r}"
         given["--budget"] = None if self.budget == "default" else self.budget
         given["--seed"] = self.seed or None
         found = [part for option, value in given.items() if value is not None for part in (option, str(value))]
-        return found + (["--watch"] if self.model is not None else [] if self.certificate else ["--no-certificate"])
+        return found + ([] if self.certificate or self.model is not None else ["--no-certificate"])
 
-    def command(self) -> str:
-        """One line (of a POSIX shell) that measures the same."""
+    def command(self, draws: int | None = None) -> str:
+        """Write one line (of a POSIX shell) that measures the same."""
+        options = self.arguments(draws)
         if self.text == "-":  # which the command would take for stdin
-            return shlex.join(["echo", "-"]) + " | " + shlex.join(["wordsway", "measure", "-", *self.arguments()])
+            return shlex.join(["echo", "-"]) + " | " + shlex.join(["wordsway", "measure", "-", *options])
         if self.text.startswith("-"):
-            return shlex.join(["wordsway", "measure", *self.arguments(), "--", self.text])
-        return shlex.join(["wordsway", "measure", self.text, *self.arguments()])
+            return shlex.join(["wordsway", "measure", *options, "--", self.text])
+        return shlex.join(["wordsway", "measure", self.text, *options])
 
 
 def check_length(tokens: "Tokens") -> None:

@@ -18,7 +18,7 @@ from wordsway.app.guard import Guard, read_json
 from wordsway.app.jobs import Full, Job, Worker
 from wordsway.app.measuring import Kept, Measured, explain_word, measure
 from wordsway.app.offers import Offer
-from wordsway.app.page_request import MOST_TOKENS, PageRequest
+from wordsway.app.page_request import MOST_TOKENS, MOST_WEIGHTS, PageRequest
 from wordsway.models.loading.sentiment import NAME as SENTIMENT
 from wordsway.report.page import report_html, script, stylesheet
 from wordsway.support.errors import InputError
@@ -75,8 +75,8 @@ class _Pages:
         key, word = (asked.get("job"), asked.get("word")) if isinstance(asked, dict) else (None, None)
         if not isinstance(key, str) or not isinstance(word, int) or isinstance(word, bool):
             raise InputError("a word is asked for by its job and its number")
-        measured = self._measured(key)
-        if word not in {each.word for each in measured.result.words or ()}:
+        single = self._measured(key).single
+        if single is None or word not in {each.word for each in single.words or ()}:
             raise HTTPException(404, f"there is no word {word} in this result")
         return self._begin(request, explain_word(key, word, self.kept))
 
@@ -144,6 +144,7 @@ def page_html(offers: Mapping[str, Offer], token: str) -> str:
         outputs=SIMPLE_OUTPUTS,
         budgets=tuple(BUDGETS),
         most_tokens=MOST_TOKENS,
+        most_weights=MOST_WEIGHTS,
     )
 
 

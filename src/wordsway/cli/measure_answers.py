@@ -13,11 +13,7 @@ from wordsway.support.errors import InputError
 if TYPE_CHECKING:
     from wordsway.measures.question import OpenQuestion, Question
     from wordsway.measures.results import Sensitivity
-    from wordsway.models.moving.map import PretrainedMap
 
-SECONDS = 20.0  # for all draws, unless a number of them is given
-REAL_SECONDS = 60.0  # for the real words of a text: a classifier of MiniLM's size tries 400 in each of 20 places
-SMALL = 0.1  # of a word's norm: there words of a model still differ
 _PLAIN = {"depth": None, "activation": "relu", "temperature": 1.0}  # options of a map that nobody gave
 
 
@@ -73,7 +69,7 @@ def give_answer(
 def answer_draws(question: "Question", maps: tuple[str, ...], weights: int | None, end: ResultOutput) -> None:
     """Measure every word on the maps over draws of their weights, and write and show the result."""
     from wordsway.cli.show_draws import draw_tables
-    from wordsway.measures.compare_draws import WEIGHTS, draws_of
+    from wordsway.measures import answers
     from wordsway.support.progress import progress_bar
     from wordsway.support.provenance import made
 
@@ -83,56 +79,23 @@ def answer_draws(question: "Question", maps: tuple[str, ...], weights: int | Non
 
     open_ways = {"--weights 1": True, f"--map {maps[0]}": len(maps) > 1, "--budget quick": question.budget != "quick"}
     with option_names(), progress_bar("map", ways(open_ways)) as update:
-        result = draws_of(
-            question,
-            maps,
-            WEIGHTS if weights is None else weights,
-            SECONDS if weights is None else None,
-            update,
-            keep=complete,
-        )
+        result = answers.answer_draws(question, maps, weights, progress=update, keep=complete)
     result = replace(result, made=made(command_line()))
     finish(result, end.as_json, end.out, partial(draw_tables, stretch=end.stretch))
 
 
 def answer_model(question: "Question", end: ResultOutput) -> None:
-    """Measure a model in the units of its user: what it takes to change a prediction, or the change of its output."""
+    """Measure a model in the units of its user, and write and show the result."""
     from wordsway.cli.show_answers import encoder_tables, prediction_tables
-    from wordsway.measures.expected import expected_seconds
-    from wordsway.measures.flip_radius import flip_radius
-    from wordsway.measures.radius_profile import radius_profile
-    from wordsway.models.moving.map import PretrainedMap
+    from wordsway.measures import answers
     from wordsway.support.progress import progress_bar
     from wordsway.support.provenance import made
 
     opened = open_question(question)
-    phi = opened.phi
-    assert isinstance(phi, PretrainedMap)
-    common: dict[str, Any] = {"seed": question.seed, "device": question.device}
-    predicts = phi.output.is_logits and (phi.model.labels is None or len(phi.model.labels) > 1)
+    predicts = answers.has_prediction(opened.phi)
     if not predicts and isinstance(question.budget, int):
         raise InputError("--budget of a model without a prediction is quick, default or thorough, not a number")
-    expected = _expected(opened, phi) if predicts else expected_seconds(opened)
-    with progress_bar("step", shorter(question), expected) as update:
-        common["progress"] = update
-        result: Any
-        if predicts:
-            common |= {"radius": question.radius, "budget": question.budget, "effects": True, "seconds": REAL_SECONDS}
-            result = flip_radius(phi, opened.X, question.word, **common)
-        else:
-            radii = sorted({min(SMALL, question.radius), question.radius})
-            common |= {"certificate": question.certificate, "budget": question.budget or "default"}
-            result = radius_profile(phi, opened.X, radii, question.word, flips=False, **common)
+    with progress_bar("step", shorter(question), answers.answer_seconds(opened)) as update:
+        result: Any = answers.answer_model(opened, progress=update)
     show = prediction_tables if predicts else encoder_tables
     finish(replace(result, made=made(command_line())), end.as_json, end.out, partial(show, stretch=end.stretch))
-
-
-def _expected(opened: "OpenQuestion", phi: "PretrainedMap") -> float | None:
-    """Estimate how long it takes to find what changes a prediction; None where the runs of a search are given."""
-    from wordsway.measures.expected import flip_seconds
-    from wordsway.tokens import Tokens
-
-    asked = opened.question
-    if isinstance(asked.budget, int) or not isinstance(opened.X, Tokens):
-        return None
-    return flip_seconds(phi, opened.X, asked.word, asked.budget or "default", None, str(asked.device), REAL_SECONDS)

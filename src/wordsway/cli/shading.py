@@ -79,6 +79,6 @@ def _lines(text: str) -> str:
 
 
 def _shade(value: float, low: float, high: float) -> str:
-    level = 1.0 if high <= low else (value - low) / (high - low)
+    level = float(high > 0) if high <= low else (value - low) / (high - low)
     step = min(len(_SHADES) - 1, int(level * len(_SHADES)))
     return f"{'#000000' if step < 5 else '#ffffff'} on {_SHADES[step]}"

@@ -12,7 +12,7 @@ from wordsway import __version__
 from wordsway.measures.draws_result import DrawComparison, MapDraws, WordDraws
 from wordsway.measures.question import ENCODER, OpenQuestion, Question
 from wordsway.measures.ranks import rank_ranges, shared_ranks
-from wordsway.measures.results import Sensitivity, WordSensitivity
+from wordsway.measures.results import Sensitivity, TokenSensitivity, WordSensitivity
 from wordsway.measures.separation import separation
 from wordsway.measures.words import describe
 from wordsway.support.cancelling import Cancel
@@ -71,8 +71,10 @@ def draws_of(
     progress: Callable[[int, int], None] | None = None,
     cancel: Cancel | None = None,
     keep: Callable[[OpenQuestion, Sensitivity], Sensitivity] | None = None,
+    each: Callable[[TokenSensitivity], None] | None = None,
 ) -> DrawComparison:
-    """Answer a question about a map for several maps and draws; `keep` completes the first measurement."""
+    """Answer a question about a map for several maps and draws; `each` hears the tokens of the first measurement, and
+    `keep` completes it."""
     began = time.perf_counter()
     check_size(weights, "weights")
     tokens = asked.encode(asked.text) if isinstance(asked.text, str) else asked.text
@@ -89,7 +91,7 @@ def draws_of(
         for name, question in zip(names, questions, strict=True):
             clock = Clock()
             opened = replace(question, seed=drawn).open()
-            result = opened.measure(cancel=cancel)
+            result = opened.measure(each=each if first is None else None, cancel=cancel)
             table[name].append(result)
             once += clock.seconds()
             if first is None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from wordsway.support.digits import three
+from wordsway.support.digits import probability_name, three
 from wordsway.support.plotting import BLUE, GREEN, GREY, MOST_BARS, ORANGE, new_axes, plain
 from wordsway.support.result import Result
 
@@ -67,6 +67,12 @@ class WordFlip:
     lowest: float | None = None
     best: RealChange | None = None
 
+    @property
+    def closeness(self) -> float:
+        """The value that a word is coloured by: the nearer the real word that changes the prediction, the larger; 0
+        where none was found."""
+        return 0.0 if self.real is None else 1.0 / self.real.radius
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FlipRadii(Result):
@@ -124,6 +130,39 @@ class FlipRadii(Result):
         ahead = sum(word.real is not None for word in self.words)
         rest = len(self.words) - ahead
         return tuple((k + 1, 1) if k < ahead else (ahead + 1, rest) for k in range(len(self.words)))
+
+    @property
+    def lowest_differ(self) -> bool:
+        """Whether words differ in the lowest probability that they leave, as far as it is written."""
+        return len({probability_name(word.lowest) for word in self.words}) > 1
+
+    @property
+    def column_notes(self) -> tuple[str, ...]:
+        """Say what the columns of the printed table mean, one sentence or two a column."""
+        tried = sorted({word.tried for word in self.words if word.tried})
+        count = " to ".join(f"{number:,}" for number in dict.fromkeys(tried[:1] + tried[-1:])) or "no"
+        untried = ", ".join(sorted({word.untried for word in self.words if word.untried}))
+        unit = "in units of the word's own norm"
+        notes = (
+            f"flipped by: the nearest real word that changes the prediction, and its distance {unit}. In a word's "
+            f"place {count} of the nearest words were tried" + (f"; none where: {untried}." if untried else "."),
+            "rank: by that distance; words without one share a rank, and stand in the order of flips at.",
+            f"flips at: the smallest change of the embedding found to flip the prediction, {unit}; a smaller one may "
+            "exist.",
+        )
+        left = probability_name(self.words[0].lowest)
+        if self.words[0].lowest is None:
+            return notes
+        of = f"the probability of {self.prediction!r}"
+        within = f"when the embedding may change by {self.limit:g} times its norm"
+        same = f"below {left[1:]}" if left.startswith("<") else f"to {left} or less"
+        return (
+            *notes,
+            f"P falls to: the lowest value of {of} that was found {within}; lower ones may exist."
+            if self.lowest_differ
+            else f"Any of these words can push {of} {same} {within}.",
+            f"best word: of the real words tried, the one that lowers {of} most, and what is left of it (P).",
+        )
 
     def records(self) -> list[dict[str, Any]]:
         """Make the table: one row a word, the smallest radius first."""

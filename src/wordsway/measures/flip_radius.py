@@ -57,6 +57,7 @@ def flip_radius(
     max_tokens: int | None = None,
     device: torch.device | str = "cpu",
     progress: Progress = None,
+    each: Callable[[WordFlip], None] | None = None,
     cancel: Cancel | None = None,
 ) -> FlipRadii:
     """Find, for each word of a text, the smallest move of its embedding that changes the prediction.
@@ -71,8 +72,8 @@ def flip_radius(
     tokens is represented by the one that needs the smallest move. `budget` is the number of runs with a gradient for
     each token, or "quick", "default" or "thorough"; `real_words` how many real words are tried in a word's place, the
     nearest first, within about `seconds` for all words together, if given. With `effects`, the largest change of the
-    prediction's probability within the radius is searched too, by any move and among the real words. `progress` is
-    called with (steps done, steps in all), or True to show it; `cancel` before runs of the model.
+    prediction's probability within the radius is searched too, by any move and among the real words. `progress` is True
+    to show it or called with (steps done, steps in all), `each` with each finished word, `cancel` before runs.
     """
     began = time.perf_counter()
     limit = check_limit(radius)
@@ -83,8 +84,7 @@ def flip_radius(
     chosen = chosen_words(encoded, len(X), word)
     words = words_of_text(encoded, len(X))
     tokens = [token for k in chosen for token in words[k][2]]
-    usual = REAL_WORDS[budget if isinstance(budget, str) else "default"]
-    most = check_size(usual if real_words is None else real_words, "real_words", least=0)
+    most = _words_to_try(real_words, budget)
 
     steps = search_steps(len(tokens), budget), LOOK * most  # of the search, and of each word's real ones
 
@@ -103,9 +103,10 @@ def flip_radius(
         for k, nearest in _real_words(margins, encoded, chosen, most, effects, seconds, cancel):
             entry, delta = _entry(margins, k, words[k], flips, found, nearest, limit, lowest)
             entries.append(entry)
-            if delta is not None:
-                deltas[entry.word] = delta
+            deltas |= {} if delta is None else {entry.word: delta}
             told(1.0, len(entries))
+            if each:
+                each(entry)
     second = margins.second()
     return FlipRadii(
         prediction=margins.name(margins.predicted),
@@ -123,6 +124,12 @@ def flip_radius(
         second=second,
         kind="next token" if isinstance(phi, PretrainedMap) and not phi.model.classifies else "class",
     )
+
+
+def _words_to_try(real_words: int | None, budget: int | str | None) -> int:
+    """Say how many real words are tried in a word's place; unless given, the budget decides."""
+    usual = REAL_WORDS[budget if isinstance(budget, str) else "default"]
+    return check_size(usual if real_words is None else real_words, "real_words", least=0)
 
 
 def _real_words(

@@ -69,6 +69,15 @@ class RadiusProfile(Result):
         ordered = self.ranked
         return shared_ranks([w.lower[0] for w in ordered], self.search_spread, [w.upper[0] for w in ordered])
 
+    @property
+    def reading(self) -> str:
+        """Say what the numbers of a model are, and by which of them words are ordered."""
+        return (
+            f"The largest relative change that a search found when a word's embedding may change by so many times its "
+            f"own norm. Words are ordered at radius {self.radii[0]:g}: at larger ones nearly all words of a model "
+            f"are equal. Words share ranks where they differ by less than the search varies, {self.search_spread:.0%}."
+        )
+
     def records(self) -> list[dict[str, Any]]:
         """Make the table: one row for each word and radius."""
         return [

@@ -50,6 +50,7 @@ def radius_profile(
     max_tokens: int | None = None,
     device: torch.device | str = "cpu",
     progress: Progress = None,
+    each: Callable[[int, float], None] | None = None,
     cancel: Cancel | None = None,
 ) -> RadiusProfile:
     """Measure the largest change that each word can cause, for one radius after another.
@@ -60,7 +61,8 @@ def radius_profile(
     word's own norm; they are searched from small to large, each beginning with what the one before found, so that the
     change never falls. `word` is one word, or its number from 1. With `flips`, the radius at which the prediction
     changes is searched as well (`flip_radius`); unless given, it is for classifiers. A word of several tokens has, at
-    each radius, the change of its best token. `progress` is called with (steps done, steps in all), or True to show it.
+    each radius, the change of its best token. `progress` is called with (steps done, steps in all), or True to show it;
+    `each` with the number of each word, from 0, and its change at the smallest radius, when that radius is done.
     """
     began = time.perf_counter()
     shares = check_radii(radii)
@@ -78,8 +80,17 @@ def radius_profile(
     tokens = [token for k in chosen for token in words[k][2]]
     job = _job(phi, X, encoded, tokens, seed, certificate, device)
     marks, prediction = _flips(phi, encoded, word, flips, shares[-1], budget, seed, device, cancel)
+    tell = as_function(progress)
+
+    def told(done: int, lower: Table) -> None:
+        if each and done == 1:
+            for k in chosen:
+                each(k + 1, max(lower[token][0] for token in words[k][2]))
+        if tell:
+            tell(done, len(shares))
+
     with phi.cancellable(cancel):
-        lower, upper, reasons, evaluations = _climb(job, tokens, shares, budget, as_function(progress), cancel)
+        lower, upper, reasons, evaluations = _climb(job, tokens, shares, budget, told, cancel)
     entries = [_entry(k, words[k], lower, upper, reasons, marks.get(k + 1)) for k in chosen]
     return RadiusProfile(
         radii=shares,
@@ -145,10 +156,11 @@ def _climb(
     tokens: Sequence[int],
     shares: Sequence[float],
     budget: str,
-    progress: Callable[[int, int], None] | None,
+    told: Callable[[int, Table], None],
     cancel: Cancel | None,
 ) -> tuple[Table, dict[int, list[float | None]], dict[int, str | None], int]:
-    """Search all radii, and evaluate what was found by the plain map. Returns changes and bounds by token."""
+    """Search all radii, and evaluate what was found by the plain map; `told` hears of each radius. Returns changes and
+    bounds by token."""
     places = {token: position for position, token in enumerate(tokens)}
     views: dict[int, View] = {}
 
@@ -178,8 +190,7 @@ def _climb(
             else:
                 upper[token].append(None)
                 reasons[token] = "not asked for"
-        if progress:
-            progress(done, len(shares))
+        told(done, lower)
     return lower, upper, reasons, math.ceil(search.evaluations) + at_places
 
 

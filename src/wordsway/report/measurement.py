@@ -1,19 +1,20 @@
 """A measurement as parts of a report."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
-from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name, tie_levels, tie_sentence
+from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name, tie_sentence
 from wordsway.measures.results import Sensitivity, WordExplanation, WordSensitivity
-from wordsway.report.parts import Bar, Detail, Facts, Grid, Report, Seen, Shaded, Words, level_of
+from wordsway.report.coloured import ColouredWord, bars_of, coloured_text
+from wordsway.report.parts import Detail, Facts, Grid, Report, Seen, Words
 from wordsway.report.svg import picture
 from wordsway.studies.panels.scene import COLOURS, MARKERS, clip
+from wordsway.support.digits import three
 from wordsway.support.plotting import lines
 
 _MOST_SEEN = 24  # tokens listed with their attention
 _MOST_LINES = 5
-_MOST_BARS = 40
 
 
 def of_measurement(result: Sensitivity) -> Report:
@@ -69,62 +70,22 @@ def lead_of(result: Sensitivity) -> list[str]:
     return said
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A word as the coloured text shows it."""
-
-    word: int
-    span: tuple[int, int]
-    text: str
-    rank: tuple[int, int]
-    lower: float
-    upper: float | None
-    reason: str | None
-
-
 def words_of(result: Sensitivity) -> Words:
     """The text of a measurement with its words coloured, and what is known of some of them."""
     assert result.words is not None and result.text is not None
-    words = [Measured(w.word, w.span, w.text, (w.rank, w.tied), w.lower, w.upper, w.upper_reason) for w in result.words]
-    return coloured_text(result.text, words, {each.word: detail_of(result, each) for each in result.explained or ()})
-
-
-def coloured_text(source: dict[str, Any], words: Sequence[Measured], details: dict[int, Detail]) -> Words:
-    """A text with each word on a shade from 0 to the largest value, and a bar for each word."""
-    text, used = source["text"], max(end for _, end in source["offsets"])
-    values = [word.lower for word in words]
-    low, high = min(values), max(values)
-    levels = dict(zip((w.word for w in words), tie_levels(values, [w.rank for w in words]), strict=True))
-    top = max(words, key=lambda word: word.lower)
-    pieces: list[Any] = []
-    position = 0
-    for word in sorted(words, key=lambda word: word.span):
-        start, end = word.span
-        if start < position or end <= start:
-            continue  # where it stands is not known; the table has it
-        pieces += [text[position:start]] if start > position else []
-        shades = level_of(levels[word.word], 0.0, high), level_of(word.lower, low, high)
-        pieces.append(
-            Shaded(word.word, text[start:end], *shades, rank_name(*word.rank), word == top, len(words), word.lower,
-                   word.upper, word.reason)
-        )  # fmt: skip
-        position = end
-    cropped = len(text[used:]) if text[used:].strip() else 0
-    rest = text[position:used] if cropped else text[position:]
-    pieces += [rest] if rest else []
-    return Words("The text", pieces, low, high, cropped, details, _bars(words))
-
-
-def _bars(words: Sequence[Measured]) -> list[Bar]:
-    """Bars of the words, the largest first."""
-    most = max(word.upper or word.lower for word in words) or 1.0
-    return [
-        Bar(
-            word.text, rank_name(*word.rank), word.lower, word.upper, 100 * word.lower / most,
-            0.0 if word.upper is None else 100 * max(0.0, word.upper - word.lower) / most,
+    words = [
+        ColouredWord(
+            w.word, w.span, w.text, (w.rank, w.tied), w.lower, _bound_notes(w.lower, w.upper), (w.lower, w.upper)
         )
-        for word in sorted(words, key=lambda word: -word.lower)[:_MOST_BARS]
+        for w in result.words
     ]  # fmt: skip
+    details = {each.word: detail_of(result, each) for each in result.explained or ()}
+    return replace(coloured_text(result.text, words, details, lines=True), bars=bars_of(words))
+
+
+def _bound_notes(lower: float, upper: float | None) -> tuple[str, ...]:
+    """Say a word's bounds, a line each."""
+    return f"at least {three(lower)}", "no upper bound is known" if upper is None else f"at most {three(upper)}"
 
 
 def detail_of(result: Sensitivity, explained: WordExplanation) -> Detail:

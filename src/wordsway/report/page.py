@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway import __version__
 from wordsway.measures.results import Sensitivity
-from wordsway.report.measurement import detail_of, of_measurement, words_of
+from wordsway.report.measurement import detail_of, of_measurement
 from wordsway.report.parts import LEVELS, Report
 from wordsway.support.digits import three
 from wordsway.support.errors import InputError, one_line
@@ -75,15 +75,22 @@ def html_of(report: Report) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     return _template("page.html").render(
-        report=report, policy=policy, style=stylesheet(), script=code, version=__version__, levels=range(LEVELS)
+        report=report,
+        parts=report.parts,
+        policy=policy,
+        style=stylesheet(),
+        script=code,
+        version=__version__,
+        levels=range(LEVELS),
     )
 
 
-def text_fragment(result: Sensitivity) -> str:
-    """The part with the coloured words, for a page that has our stylesheet and script."""
-    if not result.words:
-        raise InputError("the result is not about the words of a text")
-    return _template("words.html").render(part=words_of(result), levels=range(LEVELS))
+def fragment_html(result: Result) -> str:
+    """Render what a result says, its words, pictures and tables, for a page that has our stylesheet and script; how it
+    was made is left out."""
+    report = report_of(result)
+    parts = [part for part in report.parts if part.kind != "facts"]
+    return _template("fragment.html").render(lead=report.lead, parts=parts, levels=range(LEVELS))
 
 
 def word_fragment(result: Sensitivity, word: int) -> str:

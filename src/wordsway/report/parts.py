@@ -79,21 +79,26 @@ class Facts:
 
 @dataclass(frozen=True)
 class Words:
-    """A text with each word on a shade of its sensitivity."""
+    """A text with each word on a shade. `ends` say what the palest and the darkest shade are, `stretched` what the
+    palest is on a scale from the smallest value; `explains` whether details of words can be computed."""
 
     kind: ClassVar[str] = "words"
     title: str
     pieces: Sequence[Any]  # str between words, and Shaded words
-    low: float
-    high: float
+    ends: tuple[str, str]
+    stretched: str
+    hint: str
     cropped: int
     details: Mapping[int, "Detail"]
+    explains: bool
     bars: Sequence["Bar"] = ()
+    caption: str = "What was found for each word (dark) and what is proven to be the most (pale)"  # of the bars
 
 
 @dataclass(frozen=True)
 class Shaded:
-    """A word as it stands in the text."""
+    """A word as it stands in the text. `notes` are what is known of it, a line each; where these are a lower and an
+    upper bound, a line is drawn of them."""
 
     word: int
     text: str
@@ -102,9 +107,9 @@ class Shaded:
     rank: str  # "1", or "1-4" where four words tie
     top: bool  # one word of a text, where its keyboard focus begins
     of: int
-    lower: float
+    notes: tuple[str, ...]
+    lower: float | None
     upper: float | None
-    reason: str | None
 
 
 @dataclass(frozen=True)
@@ -170,7 +175,7 @@ LEVELS = 9
 
 def level_of(value: float, low: float, high: float) -> int:
     """The shade of a value between two others: 0 to 8."""
-    share = 1.0 if high <= low else (value - low) / (high - low)
+    share = float(high > 0) if high <= low else (value - low) / (high - low)
     return min(LEVELS - 1, int(share * LEVELS))
 
 

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 _MANY = 1500  # points of one scatter above which they are drawn as an image inside the figure
 _COLOURS = {
-    "#000000": "currentColor", "#333333": "currentColor", "#262626": "currentColor", "#ffffff": "var(--paper)",
-    "#dddddd": "var(--grid)", "#e8e8e8": "var(--shade)", "#777777": "var(--quiet)", "#555555": "var(--quiet)",
+    "#000000": "currentColor", "#333333": "currentColor", "#262626": "currentColor", "#222222": "currentColor",
+    "#ffffff": "var(--paper)", "#dddddd": "var(--grid)", "#e8e8e8": "var(--shade)",
+    "#777777": "var(--quiet)", "#555555": "var(--quiet)",
 }  # fmt: skip
 _numbers = count(1)
 
@@ -40,6 +41,7 @@ def as_svg(figure: "Figure", part: "BboxBase | None" = None) -> str:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)  # it would reach the whole page; our own has it
+    text = re.sub(r'\bstyle="([^"]*)"', _attributes, text)  # a page may forbid styles of elements
     mark = f"p{next(_numbers)}-"
     text = re.sub(r'\bid="', f'id="{mark}', text)
     text = re.sub(r'(xlink:href|href)="#', rf'\1="#{mark}', text)
@@ -47,6 +49,12 @@ def as_svg(figure: "Figure", part: "BboxBase | None" = None) -> str:
     text = re.sub("|".join(_COLOURS), lambda found: _COLOURS[found.group()], text)
     # Beside text of the page, a figure is one picture: its caption tells what it shows.
     return re.sub(r"<svg ", '<svg aria-hidden="true" focusable="false" ', text, count=1)
+
+
+def _attributes(style: re.Match[str]) -> str:
+    """Write a style as attributes of the element."""
+    pairs = [part.split(":", 1) for part in style.group(1).split(";") if part.strip()]
+    return " ".join(f'{name.strip()}="{value.strip()}"' for name, value in pairs)
 
 
 def _lighten(figure: "Figure") -> None:

@@ -19,3 +19,12 @@ def three(value: float | None, zero: float = 0.0) -> str:
 def signed(value: float) -> str:
     """Write a difference with three significant digits and its sign."""
     return three(value) if value < 0 else "+" + three(value)
+
+
+def probability_name(probability: float | None) -> str:
+    """Write a probability; the last digits of one that is nearly 0 or 1 say nothing."""
+    if probability is None:
+        return "-"
+    if probability >= 0.9995:
+        return ">0.999"
+    return "<0.001" if probability < 5e-4 else f"{probability:.3f}"

@@ -42,17 +42,18 @@ function question() {
   const name = rest.join(" ");
   const asked = { text: at("text").value, radius: whole("radius"), n: whole("n"), budget: at("budget").value, seed: whole("seed") };
   if (kind === "model") return { ...asked, model: name, output: at("output").value || null };
-  const options = at("options").value.trim();
+  const options = name ? at("options").value.trim() : "";
   return {
     ...asked,
-    map: options ? `${name}:${options}` : name,
+    map: options ? `${name}:${options}` : name || null,
+    weights: whole("weights"),
     encoder: at("encoder").value,
     layer: whole("layer"),
     certificate: at("certificate").checked,
   };
 }
 
-// The words while they are measured: coloured between the least and the most seen so far.
+// The words while they are measured: coloured from 0 to the largest value so far.
 class Live {
   constructor(segments) {
     this.values = new Map();
@@ -78,8 +79,8 @@ class Live {
     at("live").hidden = false;
   }
 
-  add(word, lower) {
-    this.values.set(word, lower);
+  add(word, value) {
+    this.values.set(word, value);
     if (this.asked) return;
     this.asked = true;
     requestAnimationFrame(() => this.colour());
@@ -88,12 +89,11 @@ class Live {
   colour() {
     this.asked = false;
     const most = Math.max(...this.values.values());
-    for (const [word, lower] of this.values) {
+    for (const [word, value] of this.values) {
       const button = this.buttons[word];
-      const share = most > 0 ? lower / most : 1; // from 0, as the report's shades
+      const share = most > 0 ? value / most : 0; // from 0, as the report's shades
       button.className = `word level-${Math.min(LEVELS - 1, Math.floor(LEVELS * share))}`;
-      button.dataset.lower = lower;
-      button.title = `at least ${lower.toPrecision(3)}`;
+      button.dataset.value = value;
     }
   }
 }
@@ -111,7 +111,7 @@ async function run() {
   if (asking) asking.abort();
   const asked = question();
   running = new AbortController();
-  let live = null, began = performance.now(), counted = "", ended = false;
+  let live = null, began = performance.now(), counted = "", steps = false, ended = false;
   fail("");
   say("Asking.");
   at("result").hidden = at("keep").hidden = at("live").hidden = true;
@@ -120,23 +120,29 @@ async function run() {
   const seconds = () => `${Math.round((performance.now() - began) / 1000)} s`;
   const tick = () => { at("count").textContent = counted ? `${counted}, ${seconds()}` : seconds(); };
   const clock = setInterval(tick, 250);
+  const reached = (done, total, what) => {
+    at("progress").max = total;
+    at("progress").value = done;
+    counted = `${done} of ${plural(total, what)}`;
+    tick();
+  };
   const hear = {
     job: (event) => { job = event.job; },
     waiting: (event) => { if (event.ahead) say(`${plural(event.ahead, "measurement")} ahead of yours.`); },
     loading: (event) => { began = performance.now(); say(`Loading ${event.what}.`); },
     text: (event) => {
       live = new Live(event.segments);
-      say(`Measuring ${plural(event.words, "word")}.`);
-      at("progress").max = event.words;
-      at("progress").value = 0;
-      counted = `0 of ${plural(event.words, "word")}`;
+      began = performance.now();
+      const expected = event.seconds >= 5 ? `, about ${Math.round(event.seconds)} s` : "";
+      say(`Measuring ${plural(event.words, "word")}${expected}.`);
+      steps = event.steps;
+      if (!steps) reached(0, event.words, "word");
     },
     move: (event) => {
-      live.add(event.word, event.lower);
-      at("progress").value = event.done;
-      counted = `${event.done} of ${plural(event.words, "word")}`;
-      tick();
+      live.add(event.word, event.value);
+      if (!steps) reached(event.done, event.words, "word");
     },
+    step: (event) => reached(event.done, event.total, event.what),
     done: (event) => { ended = true; show(event, seconds()); },
     stopped: () => { ended = true; say("Cancelled."); },
     error: (event) => { ended = true; fail(event.message); at("live").hidden = true; },
@@ -157,15 +163,8 @@ async function run() {
 
 function show(event, seconds) {
   at("result").innerHTML = event.fragment; // made and escaped by the server
-  const lead = document.createElement("div");
-  for (const sentence of event.lead) {
-    const line = document.createElement("p");
-    line.className = "lead";
-    line.textContent = sentence;
-    lead.append(line);
-  }
-  at("result").prepend(lead);
-  at("result").querySelector(".words").dataset.waiting = "Looking into it: this may take some seconds.";
+  window.wordsway.begin();
+  if (event.explains) at("result").querySelector(".words").dataset.waiting = "Computing details: this may take some seconds.";
   at("live").hidden = true;
   at("result").hidden = at("keep").hidden = false;
   at("report").href = `/report/${job}`;
@@ -177,6 +176,7 @@ function show(event, seconds) {
 // What the move found for one word does: asked for when it is chosen, and kept by the report's own script.
 async function look(section, word) {
   if (asking) asking.abort();
+  if (section.dataset.explains === undefined) return; // its numbers are all there is
   if (section.querySelector(`template[data-explains="${word}"]:not([data-failed])`)) return;
   const own = (asking = new AbortController());
   const tell = (text) => {
@@ -204,7 +204,7 @@ function subjectChanged() {
   const model = at("subject").value.startsWith("model ");
   for (const part of document.querySelectorAll(".of-model")) part.hidden = !model;
   for (const part of document.querySelectorAll(".of-map")) part.hidden = model;
-  at("radius-unit").textContent = model ? "× norm" : "× √d";
+  for (const part of document.querySelectorAll(".of-one-map")) part.hidden = !at("subject").value.startsWith("map ");
 }
 
 at("form").addEventListener("submit", (event) => { event.preventDefault(); run(); });

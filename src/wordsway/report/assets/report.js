@@ -21,12 +21,11 @@
   const hide = () => { if (card) { card.remove(); card = null; } };
   const show = (word) => {
     hide();
-    if (!word.dataset.lower) return;
+    if (!word.dataset.notes) return;
     card = make("div", undefined, "card");
     card.setAttribute("aria-hidden", "true"); // the word's own label says the same
     card.append(make("b", word.textContent), make("div", `rank ${word.dataset.rank}`));
-    card.append(make("div", `at least ${number(+word.dataset.lower)}`));
-    card.append(make("div", word.dataset.upper ? `at most ${number(+word.dataset.upper)}` : "no upper bound is known"));
+    for (const note of word.dataset.notes.split("\n")) card.append(make("div", note));
     document.body.append(card);
     const box = word.getBoundingClientRect(), size = card.getBoundingClientRect();
     const left = Math.max(4, Math.min(box.left, document.documentElement.clientWidth - size.width - 4));
@@ -81,15 +80,16 @@
     const scale = Math.max(...all.map((each) => +(each.dataset.upper || each.dataset.lower || 0)));
     panel.replaceChildren(make("h3", `${word.textContent} (rank ${word.dataset.rank} of ${all.length})`));
     if (word.dataset.lower) panel.append(line(word, scale || 1));
+    else for (const note of word.dataset.notes.split("\n")) panel.append(make("p", note));
     const known = section.querySelector(`template[data-explains="${CSS.escape(word.dataset.word)}"]`);
     if (known) panel.append(known.content.cloneNode(true));
-    else panel.append(make("p", section.dataset.waiting || "Details of this word were not computed; a larger number with --explain does that.", "note"));
+    else if (section.dataset.explains !== undefined) panel.append(make("p", section.dataset.waiting || "Details of this word were not computed; a larger number with --explain does that.", "note"));
     panel.hidden = false;
     panel.dataset.word = word.dataset.word;
   };
   document.addEventListener("click", (event) => {
     const word = wordAt(event.target);
-    if (!word || !word.dataset.lower) return;
+    if (!word || !word.dataset.notes) return;
     const section = word.closest(".words");
     hide();
     fill(section, word);
@@ -103,10 +103,11 @@
     for (const word of section.querySelectorAll(".text .word")) {
       word.className = `word level-${box.checked ? word.dataset.stretched : word.dataset.level}`;
     }
-    from.textContent = box.checked ? from.dataset.stretched : "0";
+    from.textContent = box.checked ? from.dataset.stretched : from.dataset.plain;
   });
-  /* For pages that find out more while they are open: markup that our server made. */
+  /* For pages that put parts in, or find out more, while they are open: markup that our server made. */
   window.wordsway = {
+    begin: () => begin(),
     explained(section, word, markup) {
       const made = document.createElement("template");
       made.dataset.explains = String(word);
@@ -207,5 +208,6 @@
     }
   });
   window.addEventListener("afterprint", begin);
+  window.addEventListener("resize", hide);
   document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", begin) : begin();
 })();
