@@ -69,7 +69,7 @@ class Differences(Result):
         spans = [None if each.low is None or each.high is None else (each.low, each.high) for each in ordered]
         more = "" if len(ordered) == len(self.cells) else f" ({len(ordered)} of {len(self.cells)} cells shown)"
         label = f"{self.cells[0].column}, second - first, with 95% intervals{more}"
-        title = f"The two runs differ in {self.apart} of {len(self.cells)} cells"
+        title = f"The 95% interval leaves out 0 in {self.apart} of {len(self.cells)} cells"
         return dots(ax, labels, [each.difference for each in ordered], spans, 0.0, label, title)
 
 
