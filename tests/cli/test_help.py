@@ -80,4 +80,4 @@ def test_results_go_out_by_one_option() -> None:
         assert not gone & set(options), name
         assert ("--out" in options) == ("-o" in options), name
         if "--out" in options:
-            assert options["-o"] is options["--out"] and options["-o"].metavar in ("FILE", "FOLDER")
+            assert options["-o"] is options["--out"] and options["-o"].metavar in ("FILE", "FOLDER", "PATH")

@@ -211,7 +211,9 @@ def test_the_command_on_real_texts_with_penalties(tmp_path: Path) -> None:
 def test_one_line_for_a_mistake(arguments: list[str], message: str) -> None:
     done = run(*SMALL[:4], *(arguments if "--data" in arguments else [*SMALL[4:6], *arguments]))
     assert done.returncode == 2 and message in done.stderr
-    assert len(done.stderr.splitlines()) == 1 and "Traceback" not in done.stderr  # no estimate before it
+    # No estimate before it; a busy machine may say that it still reads.
+    lines = [line for line in done.stderr.splitlines() if not line.endswith(" s so far")]
+    assert len(lines) == 1 and "Traceback" not in done.stderr
 
 
 # --- the paper's story, on real reviews -----------------------------------------------------------------------------

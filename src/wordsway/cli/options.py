@@ -234,7 +234,7 @@ class StudyOptions:
 
     @property
     def way(self) -> dict[str, Any]:
-        """How to run: the options that `run_and_show` takes."""
+        """The options that `run_and_show` takes."""
         names = ("engine", "workers", "scheduler", "as_json", "quiet")
         return {name: getattr(self, name) for name in names}
 

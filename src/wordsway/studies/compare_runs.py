@@ -65,11 +65,18 @@ class Differences(Result):
     def plot(self, ax: Any = None) -> Any:
         """Draw the difference of each cell with its interval, the largest first. Returns the axes."""
         ordered = sorted(self.cells, key=lambda each: -abs(each.difference))[:MOST_BARS]
-        labels = [", ".join(f"{name} {value}" for name, value in each.cell.items()) for each in ordered]
+        labels = [_label(each.cell) for each in ordered]
         spans = [None if each.low is None or each.high is None else (each.low, each.high) for each in ordered]
         more = "" if len(ordered) == len(self.cells) else f" ({len(ordered)} of {len(self.cells)} cells shown)"
-        label = f"second - first, 95% intervals{more}"
-        return dots(ax, labels, [each.difference for each in ordered], spans, 0.0, label, self.summary())
+        label = f"{self.cells[0].column}, second - first, with 95% intervals{more}"
+        title = f"The 95% interval leaves out 0 in {self.apart} of {len(self.cells)} cells"
+        return dots(ax, labels, [each.difference for each in ordered], spans, 0.0, label, title)
+
+
+def _label(cell: Mapping[str, Any]) -> str:
+    """Name a cell in a picture."""
+    own = [f"{name} {value}" for name, value in cell.items() if name not in ("study", "panel")]
+    return ", ".join([*(str(cell[name]) for name in ("study", "panel") if name in cell), *own])
 
 
 def compare_tables(first: Table, second: Table, column: str | None = None) -> Differences:

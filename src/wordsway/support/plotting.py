@@ -188,7 +188,8 @@ def dots(
             ax.plot(span, [row, row], color=BLUE, linewidth=1.6, alpha=0.6)
         ax.plot([value], [row], "o", color=BLUE, markersize=6)
     ax.axvline(mark, color=GREY, linestyle=":", linewidth=1.2)
-    ax.set_xlim(min([0.0, *values, *(span[0] for span in spans if span is not None)]), None)
+    if min([*values, *(span[0] for span in spans if span is not None)]) >= 0:
+        ax.set_xlim(0, None)
     ax.grid(True, axis="x", color="#dddddd", linewidth=0.6)
     return _named(ax, names, label, title)
 

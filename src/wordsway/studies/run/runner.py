@@ -158,7 +158,7 @@ def run_rows(
     progress: Tell | bool | None,
     engine: str,
     workers: int | None,
-) -> tuple[Mapping[str, Any], ...]:
+) -> tuple[dict[str, Any], ...]:
     """Measure a study as `run` does, and return its rows; cells that failed before are tried again, and the first one
     that fails is an InputError."""
     watcher = Strict(as_function(progress))
