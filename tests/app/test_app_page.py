@@ -78,7 +78,7 @@ def test_a_text_over_draws(site: Site, page: Pages) -> None:
     for word in sorted(attention["words"], key=lambda word: -word["mean"]):
         other = of_features[word["word"]]
         proven = sum(word["upper"]) / len(word["upper"])
-        expected.append([word["text"], word["word"] + 1, ranks(word), word["mean"], word["sd"], proven, ranks(other)])
+        expected.append([word["text"], word["word"], ranks(word), word["mean"], word["sd"], proven, ranks(other)])
     found = rows(shown, 7)
     assert [[row[0], int(row[1]), row[2], row[6]] for row in found] == [[*row[:3], row[6]] for row in expected]
     for row, wanted in zip(found, expected, strict=True):
@@ -109,11 +109,11 @@ def test_a_classifier(site: Site, page: Pages) -> None:
     found = rows(shown, 9)
     for row, word in zip(found, ordered, strict=True):
         if word["real"] is not None:
-            assert row[1:4] == [word["text"], str(word["word"] + 1), word["real"]["text"]]
+            assert row[1:4] == [word["text"], str(word["word"]), word["real"]["text"]]
             assert float(row[4]) == pytest.approx(word["real"]["radius"], rel=1e-3)
     by_place = {row[2]: row for row in found}
     for word in result["words"]:
-        row = by_place[str(word["word"] + 1)]
+        row = by_place[str(word["word"])]
         assert float(row[5]) == pytest.approx(word["radius"], rel=1e-3)
         assert float(row[6]) == pytest.approx(word["lowest"], rel=1e-3)
         assert row[7] == ("" if word["best"] is None else word["best"]["text"])
@@ -134,7 +134,7 @@ def test_an_encoder(site: Site, page: Pages) -> None:
     assert result["radii"] == [0.1, 1.0]
     ordered = sorted(result["words"], key=lambda word: -word["lower"][0])
     for row, word in zip(rows(shown, 7), ordered, strict=True):
-        assert row[1:3] == [word["text"], str(word["word"] + 1)]
+        assert row[1:3] == [word["text"], str(word["word"])]
         assert [float(value) for value in row[3:]] == pytest.approx([*word["lower"], *word["upper"]], rel=1e-3)
     assert "Words are ordered at radius 0.1" in shown.inner_text("#result")
     in_step(shown.query_selector_all("#result button.word"), [word["lower"][0] for word in result["words"]])
