@@ -5,6 +5,7 @@ from wordsway.measures.ranks import NOT_IMPORTANCE
 from wordsway.report.measurement import Measured, coloured_text, detail_of, facts_of
 from wordsway.report.parts import Facts, Grid, Report
 from wordsway.report.svg import picture
+from wordsway.support.names import either
 
 
 def of_draws(result: DrawComparison) -> Report:
@@ -21,7 +22,7 @@ def of_draws(result: DrawComparison) -> Report:
     ]
     shown = picture(result.plot().figure, "Maps side by side", caption)
     table = Grid.of("All words", "draws", result.records())
-    title = f"How far one word moves {' and '.join(each.name for each in result.maps)}"
+    title = f"How far one word moves {either((each.name for each in result.maps), 'and')}"
     return Report(title, _lead(result), (coloured_text(result.text, words, details), shown, table, _facts(result)))
 
 

@@ -137,12 +137,12 @@ def found(value: float) -> str:
     return f"{value:#.3g}".rstrip(".") if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.3g}"
 
 
-def figure(value: Any) -> str:
-    """Write a number for people."""
+def figure(value: Any, digits: int = 4) -> str:
+    """Write a number for people, with so many significant digits."""
     if value is None or value == "":
         return ""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:#.4g}".rstrip(".") if 1e-4 <= abs(value) < 1e4 else f"{value:.4g}"
+    return f"{value:#.{digits}g}".rstrip(".") if 1e-4 <= abs(value) < 1e4 else f"{value:.{digits}g}"

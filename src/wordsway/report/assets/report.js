@@ -2,11 +2,11 @@
 /* What a reader does with a page: look at a word, choose one, sort and filter tables. Everything hangs on the document,
    so that parts which are put in later work as well. Text goes in as text, never as markup. */
 (() => {
-  /* Four digits, as the page's own figures have them. */
-  const number = (value) => {
+  /* As many digits as the page's own figures have. */
+  const number = (value, digits = 4) => {
     if (Number.isInteger(value)) return value.toLocaleString("en");
     const size = Math.abs(value);
-    return size >= 1e-4 && size < 1e4 ? value.toPrecision(4) : String(Number(value.toPrecision(4)));
+    return size >= 1e-4 && size < 1e4 ? value.toPrecision(digits) : String(Number(value.toPrecision(digits)));
   };
   /* Three, for what a search found: it varies by per cents. */
   const found = (value) => {
@@ -125,7 +125,7 @@
 
   /* Tables: the data is beside each; what is shown is a page of it. */
   const PAGE = 50, FEW = 8, tables = new WeakMap();
-  const text = (value) => (value === null ? "" : typeof value === "number" ? number(value) : String(value));
+  const text = (value, digits) => (value === null ? "" : typeof value === "number" ? number(value, digits) : String(value));
   const state = (section) => {
     if (!tables.has(section)) {
       const data = JSON.parse(section.querySelector('script[type="application/json"]').textContent);
@@ -134,10 +134,11 @@
     return tables.get(section);
   };
   const put = (section, rows) => {
+    const digits = state(section).digits;
     const body = make("tbody");
     for (const row of rows) {
       const made = make("tr");
-      for (const value of row) made.append(make("td", text(value), typeof value === "number" ? "number" : ""));
+      for (const value of row) made.append(make("td", text(value, digits), typeof value === "number" ? "number" : ""));
       body.append(made);
     }
     section.querySelector("tbody").replaceWith(body);
@@ -157,7 +158,7 @@
   const arrange = (section) => {
     const table = state(section), wanted = section.querySelector("input").value.trim().toLowerCase();
     let rows = table.rows;
-    if (wanted) rows = rows.filter((row) => row.some((value) => text(value).toLowerCase().includes(wanted)));
+    if (wanted) rows = rows.filter((row) => row.some((value) => text(value, table.digits).toLowerCase().includes(wanted)));
     if (table.column !== null) {
       const sign = table.down ? -1 : 1, column = table.column;
       rows = [...rows].sort((a, b) => {
