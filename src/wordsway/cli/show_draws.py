@@ -33,7 +33,7 @@ def draw_tables(result: "DrawComparison", stretch: bool = False) -> None:
     coloured(console, result.text, shades, (three(min(means)) if stretch else "0", three(max(means))), stretch)
     console.print()
     for start in range(0, len(result.maps), _A_TABLE):
-        console.print(_table(console, result, start))
+        console.print(*([""] if start else []), _table(console, result, start), sep="\n")
     more(console, len(first.words) - MOST_ROWS, "words")
     console.print(escape(_averages(result)), soft_wrap=True)
     for each in result.maps:

@@ -76,7 +76,7 @@ class Comparison(Result):
             return f"the two are equal in {_count(len(known), noun)}"
         apart, ties = (sum(row.tied is tied for row in known) for tied in (False, True))
         if apart:
-            return f"{apart} of {_count(len(known), noun)} differ beyond the noise"
+            return f"{apart} of {_count(len(known), noun)} {'differs' if apart == 1 else 'differ'} beyond the noise"
         if ties == len(known):
             return f"no {noun} differs beyond the noise ({_count(ties, noun)})"
         return f"{_count(len(known), noun)}, {ties} equal; nothing is known about the noise of the others"

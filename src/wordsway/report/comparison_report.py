@@ -13,12 +13,16 @@ def of_comparison(result: Comparison) -> Report:
     """Make the report of results side by side."""
     ranked = any(rank is not None for rank in result.compared_rows[0].ranks)
     lead = [f"{result.finding[:1].upper()}{result.finding[1:]}. {result.reading}"]
-    lead += [f"{side.name}: {side.about}. {side.quantity[:1].upper()}{side.quantity[1:]}." for side in result.sides]
+    lead += [f"{side.name}: {side.about}." for side in result.sides]
+    lead += [
+        f"{quantity[:1].upper()}{quantity[1:]}." for quantity in dict.fromkeys(side.quantity for side in result.sides)
+    ]
     lead += [
         f"{count} rows are only in {name}." for name, count in zip(result.names, result.only, strict=True) if count
     ]
     lead += [NOT_IMPORTANCE] if ranked else []
-    caption = ["Each panel has an axis of its own; rows are in the order of the first result."]
+    scale = "Both panels have one scale" if result.same else "Each panel has an axis of its own"
+    caption = [f"{scale}; rows are in the order of the first result."]
     if ranked:
         caption.append("Ranks: 1 is the largest possible effect; words share ranks where they are not separated.")
     if result.same:
