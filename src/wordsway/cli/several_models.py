@@ -47,7 +47,7 @@ def answer_models(text: str | None) -> None:
 
 
 def _names(models: list[str]) -> list[str]:
-    """How models are called: by their last names, unless two share one."""
+    """Call models by their last names, unless two share one."""
     short = [Path(name).name for name in models]
     return short if len(set(short)) == len(short) else models
 

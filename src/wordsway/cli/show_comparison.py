@@ -77,7 +77,7 @@ def _cells(found: "Comparison", row: "ComparedRow", intervals: bool) -> list[Any
 
 
 def _keys(key: dict[str, Any]) -> dict[str, Any]:
-    """What tells rows apart, as the table shows it: a word with its number behind it."""
+    """Write what tells rows apart as the table shows it: a word with its number behind it."""
     if not {"word", "text"} <= set(key):
         return key
     shown = {name: value for name, value in key.items() if name not in ("word", "text")}

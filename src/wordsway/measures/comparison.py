@@ -67,7 +67,7 @@ class Comparison(Result):
 
     @property
     def finding(self) -> str:
-        """What differs, in a few words."""
+        """The differences in a few words."""
         count, noun = len(self.compared_rows), self._noun
         known = [row for row in self.compared_rows if row.difference is not None]
         if not self.same or not known:
@@ -83,7 +83,7 @@ class Comparison(Result):
 
     @property
     def title(self) -> str:
-        """What is compared, of what text."""
+        """The names of the results and their text."""
         text = " ".join((self.text or "").split())
         shown = text if len(text) <= _LONG else text[: _LONG - 3] + "..."
         return f"{either(self.names, 'and')} side by side" + (f" on \u201c{shown}\u201d" if shown else "")

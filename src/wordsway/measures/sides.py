@@ -43,7 +43,7 @@ class Entry:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What the row shows, to be matched with rows of other sides."""
+        """The values that the row shows, to be matched with rows of other sides."""
         return tuple(self.shown.values())
 
 
