@@ -28,7 +28,7 @@ class PanelCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
-            order = self.make_parser(ctx).parse_args(args=list(args))[2]
+            order: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
             for parameter in order:
                 single = parameter.param_type_name == "option" and not (parameter.multiple or parameter.is_flag)
                 if single and order.count(parameter) > 1:

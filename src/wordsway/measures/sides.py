@@ -235,7 +235,7 @@ def _plain(result: Result, name: str, column: str) -> Table:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise InputError(f"the column {column!r} has no numbers, but {value!r}", argument="column")
         averaged = column == usual == "mean" and "sd" in row and "trials" in row
-        more = {"sd": row["sd"], "count": row["trials"]} if averaged else {"known": False}
+        more: dict[str, Any] = {"sd": row["sd"], "count": row["trials"]} if averaged else {"known": False}
         measured = None if value is None else Measured(float(value), **more)
         entries.append(Entry({key: row.get(key) for key in keys}, measured))
     what = subject_of(result)
