@@ -47,7 +47,7 @@ ONLY_PARSED = {
     "wordsway generalize --data imdb --n 40 --train-size 400": "more than a minute; README.md has a smaller one",
     "wordsway curve --data imdb": "a minute; the same cells as benchmarks/real_text.py",
     'wordsway measure "The movie was wonderful': "minutes; test_radius_profile.py measures smaller models",
-    "wordsway compare": "needs two runs",
+    "wordsway compare runs": "needs two runs",
     "wordsway measure --file docs/example.txt --no-certificate -o": "minutes; shorter texts are run",
     "wordsway app": "runs until it is stopped; test_app.py starts it",
 }

@@ -1,6 +1,5 @@
 """Many texts: what one gradient step finds, tables in every format, runs that are stopped, several models."""
 
-import json
 import os
 import random
 import signal
@@ -179,23 +178,6 @@ class TestCommand:
         unknown = invoke("measure", "--file", str(tmp_path / "t.txt"), "--lines", "-o", str(tmp_path / "t.xlsx"))
         assert unknown.exit_code == 2 and ".xlsx" in unknown.output and not (tmp_path / "t.run").exists()
 
-    def test_two_maps_side_by_side_and_two_results(self, tmp_path: Path) -> None:
-        both = invoke("measure", TEXTS[0], "--map", "raf", "--map", "rf", "--budget", "quick", "--json")
-        assert both.exit_code == 0, both.output
-        values = json.loads(both.output)
-        assert values["names"] == ["raf", "rf"] and len(values["compared_rows"]) == 4
-        files = [tmp_path / "raf.json", tmp_path / "rf.json"]
-        results = [ws.Question(TEXTS[0], map=f.stem, budget="quick", random_draws=0).measure() for f in files]
-        for result, file in zip(results, files, strict=True):
-            result.save(file)
-        compared = invoke("compare", *map(str, files), "--json", "-o", str(tmp_path / "both.png"))
-        assert compared.exit_code == 0, compared.output
-        assert json.loads(compared.output)["compared_rows"] == values["compared_rows"]
-        assert (tmp_path / "both.png").read_bytes().startswith(b"\x89PNG")
-        for row, word in zip(values["compared_rows"], results[0].words or (), strict=True):
-            assert row["key"] == {"word": word.word, "text": word.text} and row["values"][0] == word.lower
-            assert row["difference"] == row["values"][1] - row["values"][0] and row["tied"] is False
-
 
 def count(folder: Path) -> int:
     """Count the texts that a run has kept."""
@@ -206,22 +188,6 @@ def count(folder: Path) -> int:
             return len(store.results())
     except (ws.InputError, OSError):
         return 0
-
-
-def test_ties_by_the_spread_of_the_search() -> None:
-    first = ws.Question(TEXTS[0], map="raf", budget="quick", random_draws=0).measure()
-    from dataclasses import replace
-
-    assert first.words is not None
-    near = replace(first, words=tuple(replace(word, lower=word.lower * 1.01) for word in first.words), spread=0.02)
-    assert all(row["tied"] for row in ws.compare_results([first, near]).records())
-    assert not any(row["tied"] for row in ws.compare_results([first, replace(near, spread=0.0)]).records())
-    with pytest.raises(ws.InputError, match="one kind"):
-        ws.compare_results([first, ws.measure_texts(TEXTS[:1], map="raf", engine="inline")])
-    with pytest.raises(ws.InputError, match="no column 'speed'"):
-        ws.compare_results([first, near], column="speed")
-    with pytest.raises(ws.InputError, match="no row in common"):
-        ws.compare_results([first, ws.word_sensitivity("raf", "Quite another text here", budget=40)])
 
 
 def test_intervals_of_many_words_hold_together() -> None:

@@ -23,8 +23,14 @@ def compare(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Compare two results word by word, or the cells that two runs share, with 95% intervals."""
+    """Compare two results word by word, or the cells that two runs share: what differs beyond the noise, with 95%
+    intervals over draws and trials."""
     with one_line_errors(debug):
+        for path in (first, second):
+            if not path.exists():
+                raise InputError(
+                    f"there is no file or folder {str(path)!r}; give a result (-o result.json of a command)"
+                )
         check_files(out)
         if first.is_file() and second.is_file():
             return _compare_files(first, second, of, out, as_json)
@@ -44,9 +50,11 @@ def compare(
 
 def _compare_files(first: Path, second: Path, of: str | None, out: list[Path] | None, as_json: bool) -> None:
     """Compare two results that were saved."""
-    from wordsway.cli.many_texts import show_comparison
+    from wordsway.cli.show_comparison import show_comparison
     from wordsway.measures.comparison import compare_results
     from wordsway.support.result import load_result
 
+    if first.resolve() == second.resolve():
+        raise InputError(f"both are the same file, {str(first)!r}: name two results")
     names = (first.stem, second.stem) if first.stem != second.stem else (str(first), str(second))
     finish(compare_results([load_result(first), load_result(second)], names, of), as_json, out, show_comparison)

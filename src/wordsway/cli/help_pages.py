@@ -23,7 +23,19 @@ _NAMES = 20  # characters for names; a longer one has a line of its own. At 80 c
 
 
 class PanelCommand(TyperCommand):
-    """A command that shows its options in panels."""
+    """A command that shows its options in panels. An option that takes one value and is given twice is an error: one of
+    the two would be dropped."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not ctx.resilient_parsing:
+            order: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
+            for parameter in order:
+                single = parameter.param_type_name == "option" and not (parameter.multiple or parameter.is_flag)
+                if single and order.count(parameter) > 1:
+                    raise _UsageError(
+                        f"{parameter.opts[0]} takes one value here; it was given {order.count(parameter)} times"
+                    )
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         parameters = self.get_params(ctx)

@@ -1,4 +1,4 @@
-"""`wordsway measure` of many texts, or of several models or maps at once."""
+"""`wordsway measure` of many texts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,18 +7,14 @@ from typing import TYPE_CHECKING, Any
 from wordsway.cli.help_pages import TextCommand
 from wordsway.cli.output import finish
 from wordsway.cli.saving import check_files
-from wordsway.support.digits import three
 from wordsway.support.errors import InputError
 
 if TYPE_CHECKING:
-    from wordsway.measures.comparison import Comparison
     from wordsway.studies.corpus import Corpus
 
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 _OF_MANY = ("file", "text_column", "lines", "limit", "models", "maps", "of", "radius", "budget", "max_tokens", "seed",
             "engine", "workers", "out", "as_json", "quiet", "debug", "own")  # fmt: skip
-_OF_SEVERAL = ("text", "file", "models", "maps", "of", "at", "radius", "budget", "max_tokens", "seed", "device", "out",
-               "as_json", "quiet", "debug", "own", "word", "no_certificate", "encoder")  # fmt: skip
 _FIRST = 10  # words of a corpus that are shown
 _READING = (
     "relative: effect over the mean of its text; 1 is an average word. The 95% intervals of a table hold for all its "
@@ -33,26 +29,26 @@ def asks_for_many(file: Path | None, text_column: str | None, lines: bool) -> bo
 
 
 def answered(text: str | None) -> bool:
-    """Answer a question about the texts of a file, or about several models or maps; False where it is about one of
-    each."""
+    """Answer a question about the texts of a file, or about several models; False where it is about one text and one
+    model, or maps."""
     asked = TextCommand.asked.get().values
     if asks_for_many(asked["file"], asked["text_column"], asked["lines"]):
         answer_many()
         return True
-    if max(len(asked["models"] or ()), len(asked["maps"] or ())) < 2:
-        return _refuse_of_a_table()
-    if text is None:
-        raise InputError("several models or maps are compared on a text; give one in quotes", argument="text")
-    answer_several(text)
+    _refuse_of_a_table()
+    if len(asked["models"] or ()) < 2:
+        return False
+    from wordsway.cli.several_models import answer_models
+
+    answer_models(text)
     return True
 
 
-def _refuse_of_a_table() -> bool:
+def _refuse_of_a_table() -> None:
     """Refuse options that only a table of texts has: they must not be ignored."""
     for name in ("limit", "engine", "workers"):
         if name in TextCommand.asked.get().given:
             raise InputError(f"--{name} is about many texts: a table (--file reviews.csv), or --lines", argument=name)
-    return False
 
 
 def answer_many() -> None:
@@ -94,37 +90,6 @@ def answer_many() -> None:
             progress=update,
         )
     finish(found, asked["as_json"], out, _show_corpus)
-
-
-def answer_several(text: str) -> None:
-    """Measure one text with several models or maps, and show them side by side."""
-    from wordsway.measures.comparison import compare_results
-    from wordsway.measures.question import Question
-    from wordsway.support.progress import progress_bar
-
-    asked = _options(_OF_SEVERAL, "several models or maps")
-    check_files(asked["out"])
-    if asked["models"] and asked["maps"]:
-        raise InputError("--model and --map: give several models, or several maps, not both")
-    names = asked["models"] or asked["maps"]
-    if len(set(names)) < len(names):
-        raise InputError(f"the same one twice: {', '.join(names)}; leave one of them out")
-    budget = asked["budget"]
-    options: dict[str, Any] = {name: asked[name] for name in ("word", "max_tokens", "seed", "device")}
-    options |= {"radius": _radius(asked["radius"], True, 1.0), "certificate": not asked["no_certificate"]}
-    options["budget"] = budget if budget is None or not budget.isdecimal() else int(budget)
-    if asked["models"]:
-        options |= {name: asked[old] for name, old in (("output", "of"), ("at", "at")) if asked[old] is not None}
-    elif asked["encoder"] is not None:
-        options["encoder"] = asked["encoder"]
-    results = []
-    for name in names:
-        question = Question(text, **({"model": name} if asked["models"] else {"map": name}), random_draws=0, **options)
-        with progress_bar("token") as update:
-            results.append(question.measure(progress=lambda done, total, name=name: update(done, total, name)))
-    finish(
-        compare_results(results, [Path(name).name for name in names]), asked["as_json"], asked["out"], show_comparison
-    )
 
 
 def _options(allowed: Sequence[str], what: str) -> dict[str, Any]:
@@ -189,32 +154,3 @@ def _grid(heading: str, rows: Sequence[dict[str, Any]]) -> Any:
         counts = (str(row["occurrences"]), str(row["texts"]), flips)
         table.add_row(plain_cell(row["text"]), f"{row['relative']:.2f}", ends, *counts)
     return table
-
-
-def show_comparison(found: "Comparison") -> None:
-    """Print results side by side."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from wordsway.cli.show_runs import plain_cell
-
-    console = Console(highlight=False)
-    table = Table(box=None, padding=(0, 1))
-    rows = found.records()
-    numbers = (*found.names, "difference")
-    keys = [name for name in rows[0] if name not in (*numbers, "tied")]
-    for name in keys:
-        table.add_column(plain_cell(name), overflow="fold")
-    for name in numbers:
-        table.add_column(plain_cell(name), justify="right", overflow="fold")
-    table.add_column("")
-    for row in rows:
-        mark = "tied" if row["tied"] else ""
-        table.add_row(*(plain_cell(str(row[name])) for name in keys), *(three(row[name]) for name in numbers), mark)
-    console.print(table)
-    console.print(plain_cell(found.summary()), soft_wrap=True)
-    if found.tie:
-        console.print(f"tied: closer than {found.tie:.0%}, by which a search varies", soft_wrap=True)
-    for name, count in zip(found.names, found.only, strict=True):
-        if count:
-            console.print(plain_cell(f"{count} rows only in {name}"), soft_wrap=True)

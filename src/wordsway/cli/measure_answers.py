@@ -1,6 +1,6 @@
 """The answers of `wordsway measure` that put several measurements together: over draws of weights, and of a model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,8 @@ from wordsway.cli.output import ResultOutput, finish, ways
 from wordsway.support.errors import InputError
 
 if TYPE_CHECKING:
+    from wordsway.measures.flip_radii import FlipRadii
+    from wordsway.measures.profile_result import RadiusProfile
     from wordsway.measures.question import OpenQuestion, Question
     from wordsway.measures.results import Sensitivity
 
@@ -18,12 +20,20 @@ _PLAIN = {"depth": None, "activation": "relu", "temperature": 1.0}  # options of
 
 
 def kind_of_answer(
-    radii: int, given: str | None, model: str | None, weights: int | None, alone: Mapping[str, Any]
+    radii: int,
+    given: str | None,
+    model: str | None,
+    weights: int | None,
+    alone: Mapping[str, Any],
+    maps: Sequence[str] | None,
 ) -> str:
     """Say what is to be answered: a "profile" over radii, "draws" of weights, a "model", or a "single" map. Options
-    that ask for moves of one map or model are in `alone`."""
+    that ask for moves of one map or model are in `alone`. Several maps are always compared over draws."""
     of_draws = ("--explain", "--joint") if model is None else ()  # which draws of a map's weights take too
     used = [option for option, value in alone.items() if value not in (None, False) and option not in of_draws]
+    if maps is not None and len(maps) > 1 and model is None:
+        _check_several(maps, given, [*used, *(["--radius with several numbers"] if radii > 1 else [])])
+        return "draws"
     if weights is not None and (model is not None or radii > 1):
         raise InputError("--weights draws a random map's weights: leave it out with --model and several radii")
     if weights is not None and weights > 1 and (used or given is None):
@@ -36,13 +46,25 @@ def kind_of_answer(
     return "draws" if model is None else "model"
 
 
-def maps_asked(map: str | None, recipe: Mapping[str, Any]) -> tuple[str, ...]:
-    """The maps to compare: the one that was named; else attention and random features, which take no options alike."""
+def _check_several(maps: Sequence[str], given: str | None, used: Sequence[str]) -> None:
+    """Refuse what does not go with several maps."""
+    if len(set(maps)) < len(maps):
+        raise InputError(f"the same map twice: {', '.join(maps)}; leave one of them out", argument="map")
+    if given is None:
+        raise InputError("several maps are compared on a text; give one in quotes", argument="text")
+    if used:
+        raise InputError(f"{used[0]} asks about one map: leave it out, or give one --map")
+
+
+def maps_asked(maps: Sequence[str] | None, recipe: Mapping[str, Any]) -> tuple[str, ...]:
+    """The maps to compare: those that were named; else attention and random features, which take no options alike."""
     from wordsway.measures.compare_draws import MAPS
 
-    if map is not None:
-        return (map,)
-    return MAPS if dict(recipe) == _PLAIN else MAPS[:1]
+    plain = dict(recipe) == _PLAIN
+    if maps and len(maps) > 1 and not plain:
+        option = next(name for name, value in recipe.items() if value != _PLAIN[name])
+        raise InputError(f"--{option} is of one map: with several, write it with its map, as drf:depth=3")
+    return tuple(maps) if maps else MAPS if plain else MAPS[:1]
 
 
 def give_answer(
@@ -85,8 +107,19 @@ def answer_draws(question: "Question", maps: tuple[str, ...], weights: int | Non
 
 
 def answer_model(question: "Question", end: ResultOutput) -> None:
-    """Measure a model in the units of its user, and write and show the result."""
+    """Measure a model, and write and show the result."""
     from wordsway.cli.show_answers import encoder_tables, prediction_tables
+    from wordsway.measures.flip_radii import FlipRadii
+
+    result = measure_model(question)
+    show = prediction_tables if isinstance(result, FlipRadii) else encoder_tables
+    finish(result, end.as_json, end.out, partial(show, stretch=end.stretch))
+
+
+def measure_model(
+    question: "Question", radii: Sequence[float] | None = None, effects: bool = True
+) -> "FlipRadii | RadiusProfile":
+    """Measure a model in the units of its user, with progress: see `measures.answers.answer_model`."""
     from wordsway.measures import answers
     from wordsway.support.progress import progress_bar
     from wordsway.support.provenance import made
@@ -95,7 +128,6 @@ def answer_model(question: "Question", end: ResultOutput) -> None:
     predicts = answers.has_prediction(opened.phi)
     if not predicts and isinstance(question.budget, int):
         raise InputError("--budget of a model without a prediction is quick, default or thorough, not a number")
-    with progress_bar("step", shorter(question), answers.answer_seconds(opened)) as update:
-        result: Any = answers.answer_model(opened, progress=update)
-    show = prediction_tables if predicts else encoder_tables
-    finish(replace(result, made=made(command_line())), end.as_json, end.out, partial(show, stretch=end.stretch))
+    with progress_bar("step", shorter(question), answers.answer_seconds(opened, effects)) as update:
+        result = answers.answer_model(opened, radii, effects=effects, progress=update)
+    return replace(result, made=made(command_line()))

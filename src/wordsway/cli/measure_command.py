@@ -70,7 +70,7 @@ def measure(
     correlation: Annotated[
         float | None, option(TEXT, "C", "Of --encoder correlated: cosine of tokens.", show_default="0.5")
     ] = None,
-    models: Annotated[list[str] | None, model_option("none: a random map", "--model")] = None,
+    models: Annotated[list[str] | None, model_option("none: a random map", "--model", more=" Repeatable.")] = None,
     of: Annotated[str | None, of_option("logits, else last")] = None,
     at: AtOption = None,
     maps: Annotated[
@@ -191,7 +191,7 @@ def measure(
         alone = {"--against": against, "--token": token, "--tokens-at-once": tokens_at_once, "--watch": watch}
         alone |= {"--special": special, "--explain": explained, "--joint": joint}
         radii = radii_asked(radius, alone)
-        kind = kind_of_answer(len(radii), given, model, weights, alone)
+        kind = kind_of_answer(len(radii), given, model, weights, alone, maps)
         check_files(out)
         check_against(against, explained, watch, tokens_at_once)
         end = ResultOutput(as_json, out, explained, seed, device, stretch)
@@ -234,4 +234,4 @@ def measure(
                 seed=seed,
                 device=device,
             )
-        give_answer(kind, question, end, radii, maps_asked(map, recipe), weights, against, watch)
+        give_answer(kind, question, end, radii, maps_asked(maps, recipe), weights, against, watch)

@@ -64,10 +64,10 @@ def of_option(unless_given: str) -> Any:
     return option(MODEL, "OUTPUT", help, "--of", show_default=unless_given, autocompletion=offered)
 
 
-def model_option(unless_given: str | bool = True, *names: str) -> Any:
-    """Describe --model, with what happens without it."""
+def model_option(unless_given: str | bool = True, *names: str, more: str = "") -> Any:
+    """Describe --model, with what happens without it; `more` is added to its help."""
     help = "sentiment or minilm (bundled), mpnet, a folder, .gguf file or hub id; reinit:NAME has random weights."
-    return option(MODEL, "NAME", help, *names, autocompletion=completion.models, show_default=unless_given)
+    return option(MODEL, "NAME", help + more, *names, autocompletion=completion.models, show_default=unless_given)
 
 
 def seed_option(unless_given: str | bool = True) -> Any:

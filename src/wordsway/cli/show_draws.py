@@ -12,23 +12,25 @@ from wordsway.cli.shading import bar, coloured_words
 from wordsway.cli.show import MOST_ROWS, more
 from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name
 from wordsway.support.digits import three
-from wordsway.support.names import MAPS
+from wordsway.support.names import MAPS, either
 
 if TYPE_CHECKING:
     from wordsway.measures.draws_result import DrawComparison, MapDraws, WordDraws
 
 _MOST_NAMED = 5  # words in a sentence
+_A_TABLE = 2  # maps: so many fit into 80 columns
 
 
 def draw_tables(result: "DrawComparison", stretch: bool = False) -> None:
-    """The text with its words coloured, a row a word with both maps side by side, and what is separated."""
+    """The text with its words coloured, a row a word with two maps side by side, and what is separated."""
     console = Console(highlight=False)
     first = result.maps[0]
-    maps = " and ".join(_about(each.name) for each in result.maps)
+    maps = either((_about(each.name) for each in result.maps), "and")
     console.print(escape(f"{maps}; {_draws(result)}, n={result.n}, d={result.d}, {_encoder(result)}"), soft_wrap=True)
     spans, means = [word.span for word in first.words], [word.mean for word in first.words]
     coloured_words(console, result.text, spans, means, [(word.rank, word.tied) for word in first.words], stretch)
-    console.print(_table(console, result))
+    for start in range(0, len(result.maps), _A_TABLE):
+        console.print(*([""] if start else []), _table(console, result, start), sep="\n")
     more(console, len(first.words) - MOST_ROWS, "words")
     console.print(escape(_averages(result)), soft_wrap=True)
     for each in result.maps:
@@ -66,27 +68,28 @@ def _averages(result: "DrawComparison") -> str:
     return f"Mean over words: {'; '.join(said)}. {result.headline}."
 
 
-def _table(console: Console, result: "DrawComparison") -> Table:
+def _table(console: Console, result: "DrawComparison", start: int) -> Table:
+    """Make the table of the maps from `start` on; its words are in the order of the first map of all."""
+    maps = result.maps[start : start + _A_TABLE]
     table = Table(box=None, padding=(0, 1))
     table.add_column("word")
     table.add_column("")
-    for m, each in enumerate(result.maps):
+    for m, each in enumerate(maps):
         table.add_column("rank", no_wrap=True)
         table.add_column(each.name, justify="right")
         table.add_column("sd", justify="right", no_wrap=True)
         if m == 0:
             table.add_column("found, proven", no_wrap=True)
-    words = [{word.word: word for word in each.words} for each in result.maps]
-    first = result.maps[0]
-    most = max(word.proven or word.mean for word in first.words)
-    for about in first.ranked[:MOST_ROWS]:
+    words = [{word.word: word for word in each.words} for each in maps]
+    most = max(word.proven or word.mean for word in maps[0].words)
+    for about in result.maps[0].ranked[:MOST_ROWS]:
         name = Text(printable(about.text), no_wrap=True)
         name.truncate(16, overflow="ellipsis")
         cells: list[str | Text] = [name, f"#{about.word}"]
         for m, known in enumerate(words):
             cells += _cells(known[about.word])
             if m == 0:
-                cells.append(bar(console, about.mean, about.proven, most))
+                cells.append(bar(console, known[about.word].mean, known[about.word].proven, most))
         table.add_row(*cells)
     return table
 

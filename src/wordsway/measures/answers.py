@@ -50,27 +50,32 @@ def has_prediction(phi: FeatureMap) -> bool:
 
 def answer_model(
     opened: OpenQuestion,
+    radii: Sequence[float] | None = None,
     *,
+    effects: bool = True,
     progress: Callable[[int, int], None] | None = None,
     each: Callable[[int, float], None] | None = None,
     cancel: Cancel | None = None,
 ) -> FlipRadii | RadiusProfile:
-    """Measure what it takes to change a model's prediction or, where it has none, the change of its output.
+    """Measure what it takes to change a model's prediction or, where it has none, the change of its output at some
+    `radii`: unless given, at a small one and at that of the question. Without `effects`, a prediction's flips only: no
+    real words and no probabilities.
 
     `each` is called with the number of a word, from 1, and the value that it is coloured by, as soon as that is known.
     """
     asked = opened.question
     common: dict[str, Any] = {"seed": asked.seed, "device": asked.device, "progress": progress, "cancel": cancel}
     if has_prediction(opened.phi):
-        common |= {"radius": asked.radius, "budget": asked.budget, "effects": True, "seconds": REAL_SECONDS}
+        common |= {"radius": asked.radius, "budget": asked.budget}
+        common |= {"effects": True, "seconds": REAL_SECONDS} if effects else {"real_words": 0}
         tell = None if each is None else lambda entry: each(entry.word, entry.closeness)
         return flip_radius(opened.phi, opened.X, asked.word, each=tell, **common)
-    radii = sorted({min(SMALL, asked.radius), asked.radius})
+    chosen = sorted({min(SMALL, asked.radius), asked.radius}) if radii is None else list(radii)
     common |= {"certificate": asked.certificate, "budget": asked.budget or "default", "each": each}
-    return radius_profile(opened.phi, opened.X, radii, asked.word, flips=False, **common)
+    return radius_profile(opened.phi, opened.X, chosen, asked.word, flips=False, **common)
 
 
-def answer_seconds(opened: OpenQuestion) -> float | None:
+def answer_seconds(opened: OpenQuestion, effects: bool = True) -> float | None:
     """Estimate how long `answer_model` takes; None where the number of runs of a search is given."""
     asked, phi = opened.question, opened.phi
     if not has_prediction(phi):
@@ -78,4 +83,5 @@ def answer_seconds(opened: OpenQuestion) -> float | None:
     if isinstance(asked.budget, int) or not isinstance(opened.X, Tokens):
         return None
     assert isinstance(phi, PretrainedMap)
-    return flip_seconds(phi, opened.X, asked.word, asked.budget or "default", None, str(asked.device), REAL_SECONDS)
+    budget, real_words = asked.budget or "default", None if effects else 0
+    return flip_seconds(phi, opened.X, asked.word, budget, real_words, str(asked.device), REAL_SECONDS)

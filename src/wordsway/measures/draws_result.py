@@ -8,10 +8,10 @@ from wordsway.measures.ranks import rank_name
 from wordsway.measures.results import Sensitivity
 from wordsway.measures.separation import LEVEL
 from wordsway.support.json_values import read_fields
-from wordsway.support.plotting import BLUE, GREY, MOST_BARS, ORANGE, new_axes, plain
+from wordsway.support.plotting import BLUE, GREEN, GREY, MOST_BARS, ORANGE, PINK, new_axes, plain
 from wordsway.support.result import Result
 
-_COLOURS = (BLUE, ORANGE)
+_COLOURS = (BLUE, ORANGE, GREEN, PINK)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class DrawComparison(Result):
     def plot(self, ax: Any = None) -> Any:
         """Draw a row a word: the mean change found on each map, its spread over draws, and the proven bound."""
         shown = self.maps[0].ranked[:MOST_BARS]
-        ax = ax or new_axes(7.4, 1.9 + 0.34 * len(shown))
+        ax = ax or new_axes(7.4, 1.9 + (0.1 + 0.12 * max(2, len(self.maps))) * len(shown))
         high = 0.8 / len(self.maps)
         for m, each in enumerate(self.maps):
             words = {word.word: word for word in each.words}
@@ -169,7 +169,6 @@ class DrawComparison(Result):
         """The finding in one sentence."""
         if len(self.maps) == 1:
             return f"One word can change {self.maps[0].name} by {self.maps[0].mean:.3g} times its output, on average"
-        first, second = self.maps[:2]
-        ratio = first.mean / max(second.mean, 1e-300)
-        more, less, ratio = (first, second, ratio) if ratio >= 1 else (second, first, 1 / ratio)
+        more, *_, less = sorted(self.maps, key=lambda each: -each.mean)
+        ratio = more.mean / max(less.mean, 1e-300)
         return f"One word can move {more.name} {ratio:.2g} times as far as {less.name}"

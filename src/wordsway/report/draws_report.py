@@ -10,6 +10,7 @@ from wordsway.report.measurement import detail_of, facts_of
 from wordsway.report.parts import Facts, Grid, Report, Words
 from wordsway.report.svg import picture
 from wordsway.support.digits import three
+from wordsway.support.names import either
 
 
 def of_draws(result: DrawComparison) -> Report:
@@ -20,7 +21,7 @@ def of_draws(result: DrawComparison) -> Report:
     ]
     shown = picture(result.plot().figure, "Maps side by side", caption)
     table = Grid.of("All words", "draws", [_row(result, word) for word in result.maps[0].ranked])
-    title = f"How far one word moves {' and '.join(each.name for each in result.maps)}"
+    title = f"How far one word moves {either((each.name for each in result.maps), 'and')}"
     return Report(title, _lead(result), (_words(result), shown, table, _facts(result)))
 
 

@@ -7,12 +7,14 @@ from wordsway import __version__
 from wordsway.measures.attention_maps import AttentionMaps
 from wordsway.measures.best_words import Substitutions
 from wordsway.measures.compare_word import Substitution
+from wordsway.measures.comparison import Comparison
 from wordsway.measures.draws_result import DrawComparison
 from wordsway.measures.flip_radii import FlipRadii
 from wordsway.measures.layer_profile import LayerProfile
 from wordsway.measures.profile_result import RadiusProfile
 from wordsway.measures.prompts import PromptChange
 from wordsway.measures.results import Sensitivity
+from wordsway.report.comparison_report import of_comparison
 from wordsway.report.draws_report import of_draws
 from wordsway.report.measurement import facts_of, of_measurement
 from wordsway.report.parts import Facts, Grid, Report
@@ -151,4 +153,5 @@ _KINDS: dict[str, Callable[[Any], Report]] = {
     FlipRadii.format: of_flips,
     RadiusProfile.format: of_profile,
     DrawComparison.format: of_draws,
+    Comparison.format: of_comparison,
 }

@@ -109,12 +109,31 @@ RESULTS = {
     "wordsway.layers/2": f"{_MEASURES}.layer_profile:LayerProfile",
     "wordsway.attention/2": f"{_MEASURES}.attention_maps:AttentionMaps",
     "wordsway.prompts/1": f"{_MEASURES}.prompts:PromptChange",
-    "wordsway.comparison/1": f"{_MEASURES}.comparison:Comparison",
+    "wordsway.comparison/2": f"{_MEASURES}.comparison:Comparison",
     "wordsway.curve/1": "wordsway.studies.curve:Curve",
     "wordsway.flips/1": "wordsway.studies.generalize:Flips",
     "wordsway.differences/1": "wordsway.studies.compare_runs:Differences",
     "wordsway.table/1": "wordsway.studies.run.tables:Table",
     "wordsway.corpus/1": "wordsway.studies.corpus:Corpus",
+}
+
+# What a result is about, in the words of a sentence to its user.
+RESULT_SUBJECTS = {
+    "wordsway.sensitivity/2": "changes by the words of one map or model",
+    "wordsway.draws/1": "draws of random maps",
+    "wordsway.flip-radius/1": "flips of a prediction",
+    "wordsway.radius-profile/1": "changes of an output at one or more radii",
+    "wordsway.logit_ranges/1": "proven ranges of logits",
+    "wordsway.substitution/1": "one replaced word beside the worst case",
+    "wordsway.substitutions/1": "real words in the place of others",
+    "wordsway.layers/1": "the layers of a model",
+    "wordsway.attention/1": "attention weights",
+    "wordsway.prompts/1": "two prompts",
+    "wordsway.comparison/2": "a comparison of other results",
+    "wordsway.curve/1": "a curve over the length of texts",
+    "wordsway.flips/1": "learning of flipped labels",
+    "wordsway.table/1": "a study's run",
+    "wordsway.corpus/1": "the words of many texts",
 }
 
 
@@ -141,10 +160,10 @@ CHOICES = ("greedy", "random", "given")  # of the tokens that move together
 BALLS = ("each", "shared")
 
 
-def either(names: Iterable[str]) -> str:
-    """Write names as "a, b or c"."""
+def either(names: Iterable[str], link: str = "or") -> str:
+    """Write names as "a, b or c", or with another `link` than "or"."""
     *first, last = names
-    return f"{', '.join(first)} or {last}" if first else last
+    return f"{', '.join(first)} {link} {last}" if first else last
 
 
 def studies() -> list[str]:

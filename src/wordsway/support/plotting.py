@@ -172,6 +172,73 @@ def paired_bars(
     return _named(ax, names, label, title)
 
 
+def bar_panels(
+    axes: Sequence[Any] | None,
+    names: Sequence[str],
+    panels: Sequence[tuple[str, str, Sequence[tuple[float | None, str]]]],
+    differences: Sequence[tuple[float, tuple[float, float] | None, bool | None] | None] | None,
+    title: str,
+) -> Any:
+    """Panels side by side with the rows in one order, each with an axis of its own; one scale where there are
+    differences. A panel is (title, label of its axis, a bar and what is written beside it for each row). `differences`
+    get a panel too: a dot with its interval, grey where it is a tie. Returns the first axes."""
+    count = min(len(names), MOST_BARS)
+    wanted = len(panels) + (differences is not None)
+    places = _panel_axes(wanted, count, max((len(name) for name in names[:count]), default=0), title, axes)
+    colours = (BLUE, ORANGE, GREEN, PINK)
+    for k, (heading, label, bars_of) in enumerate(panels):
+        ax, colour = places[k], colours[k % len(colours)]
+        for row, (value, written) in enumerate(bars_of[:count]):
+            ax.barh(row, 0.0 if value is None else value, color=colour, height=0.66)
+            ax.annotate(plain(written), (max(0.0, value or 0.0), row), xytext=(4, 0), textcoords="offset points",
+                        va="center", fontsize=8)  # fmt: skip
+        ax.margins(x=0.42)
+        ax.set_xlabel(plain(label), fontsize=9)
+        ax.set_title(plain(heading), loc="left", fontsize=9.5)
+    if differences is not None:  # of one quantity, which one scale shows
+        ends = [ax.get_xlim() for ax in places[: len(panels)]]
+        for ax in places[: len(panels)]:
+            ax.set_xlim(min(low for low, _ in ends), max(high for _, high in ends))
+        _difference_panel(places[len(panels)], differences[:count])
+    for k, ax in enumerate(places):
+        _name_rows(ax, names[:count] if k == 0 else [""] * count)
+        ax.spines[["top", "right"]].set_visible(False)
+    if len(names) > count:
+        places[0].set_ylabel(f"{count} of {len(names)} rows")
+    return places[0]
+
+
+def _panel_axes(wanted: int, rows: int, longest: int, title: str, axes: Sequence[Any] | None) -> list[Any]:
+    """Take given axes, or make some on a figure of their own with a title."""
+    if axes is not None:
+        return list(axes)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(0.6 + 0.08 * longest + 2.7 * wanted, 1.5 + 0.3 * rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(plain(title), x=0.01, ha="left", fontsize=10, fontweight="bold")
+    return list(figure.subplots(1, wanted, squeeze=False)[0])
+
+
+def _difference_panel(
+    ax: Any, differences: Sequence[tuple[float, tuple[float, float] | None, bool | None] | None]
+) -> None:
+    """Draw differences as dots around 0, grey where they are ties."""
+    for row, each in enumerate(differences):
+        if each is not None:
+            value, span, tied = each
+            colour = GREY if tied else "#333333"
+            if span is not None:
+                ax.plot(span, [row, row], color=colour, linewidth=1.4)
+            ax.plot([value], [row], "o", color=colour, markersize=5, markerfacecolor="white" if tied else colour)
+    ax.axvline(0.0, color=GREY, linestyle=":", linewidth=1.2)
+    ax.margins(x=0.1)
+    ax.set_xlabel("second - first; hollow: a tie", fontsize=9)
+    intervals = any(each is not None and each[1] is not None for each in differences)
+    ax.set_title("difference" + (", 95% interval" if intervals else ""), loc="left", fontsize=9.5)
+
+
 def dots(
     ax: Any,
     names: Sequence[str],
@@ -197,11 +264,15 @@ def dots(
 def _named(ax: Any, names: Sequence[str], label: str, title: str) -> Any:
     """Name the rows, the first on top, the axis and the picture; say so where not all names are shown."""
     count = min(len(names), MOST_BARS)
-    ax.set_yticks(range(count), [plain(name) for name in names[:count]])
-    ax.set_ylim(count - 0.4, -0.6)
+    _name_rows(ax, names[:count])
     ax.set_xlabel(label if count == len(names) else f"{label} ({count} of {len(names)} shown)")
     _finish(ax, title)
     return ax
+
+
+def _name_rows(ax: Any, names: Sequence[str]) -> None:
+    ax.set_yticks(range(len(names)), [plain(name) for name in names])
+    ax.set_ylim(len(names) - 0.4, -0.6)
 
 
 def _finish(ax: Any, title: str) -> None:

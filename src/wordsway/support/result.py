@@ -1,7 +1,7 @@
 """The interface that all results share: a line about them, a table, a picture, files, notebooks.
 
 A new kind of result is a dataclass that inherits `Result` and says its `format`, `records`, `plot` and `summary`, and a
-line in `RESULTS` of `support/names.py`; `testing/result_tests.py` then tests it.
+line in `RESULTS` and in `RESULT_SUBJECTS` of `support/names.py`; `testing/result_tests.py` then tests it.
 """
 
 import io
