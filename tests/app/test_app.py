@@ -31,7 +31,9 @@ from wordsway.app.offers import find_offers
 from wordsway.app.page_request import MOST_CHARACTERS, MOST_TOKENS, PageRequest
 from wordsway.cli.main import app
 from wordsway.measures.question import Question
+from wordsway.report.page import fragment_html
 from wordsway.support.digits import three
+from wordsway.support.result import result_of
 
 SMILE = {"text": "I love her smile", "map": "raf", "weights": 1}
 LONG = {"text": "The food was good, but the waiter was rude and slow. " * 12, "model": "minilm", "budget": "thorough"}
@@ -433,6 +435,33 @@ def test_a_text_stays_a_text(site: Site, evil: str) -> None:
     assert [part["text"] for part in heard["text"][0]["segments"] if "word" in part] == seen.words
     report = site.client.get(f"/report/{heard['job'][0]['job']}").text
     assert not Markup(report).tags & {"img", "b", "iframe"}
+
+
+EVIL = "<img/src=x/onerror=alert(1)>"  # a word of a tokenizer that leaves it whole, and the name of a class
+WHOLE = "x" * len(EVIL)
+
+
+def evil(value: Any) -> Any:
+    """JSON values of a result, with another word and another prediction."""
+    if isinstance(value, dict):
+        return {key: evil(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [evil(each) for each in value]
+    return value.replace(WHOLE, EVIL).replace("negative", EVIL) if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("kind", ["draws", "flips", "profile"])
+def test_a_word_stays_a_word(kind: str) -> None:
+    text = f"rude {WHOLE}"
+    if kind == "draws":
+        result: Any = ws.compare_draws(text, "rf", weights=2, budget="quick", certificate=False)
+    elif kind == "flips":
+        result = ws.flip_radius("sentiment", text, budget=20, real_words=20, effects=True)
+    else:
+        result = ws.radius_profile("raf", text, (0.1, 1.0), budget="quick", certificate=False)
+    seen = Markup(fragment_html(result_of(evil(json.loads(json.dumps(result.to_dict()))), "this")))
+    assert seen.words == ["rude", EVIL]
+    assert "img" not in seen.tags and "onerror" not in seen.attributes
 
 
 class Markup(HTMLParser):
