@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from wordsway.cli.main import app
+from wordsway.support.digits import three
 
 TEXT = "I love her smile"
 
@@ -59,7 +60,7 @@ class TestRanges:
         assert saved["format"] == "wordsway.logit_ranges/2" and len(saved["words"]) == 4 and saved["made"]["versions"]
         for word in saved["words"]:
             for low, logit, high in zip(word["low"], saved["logits"], word["high"], strict=True):
-                assert low < logit < high and f"{low:.3g} to {high:.3g}" in shown
+                assert low < logit < high and f"{three(low)} to {three(high)}" in shown
 
     def test_one_word(self) -> None:
         assert "word 2" in run("ranges", TEXT, "--word", "love")
