@@ -11,8 +11,8 @@ from wordsway.cli.help_pages import GROUPS, PANELS, PanelCommand
 from wordsway.cli.main import app
 
 COMMANDS: dict[str, Any] = dict(get_command(app).commands)  # pyright: ignore[reportAttributeAccessIssue]
-SHARED = ("--json", "--quiet", "--seed", "--device", "--word", "--debug", "--engine", "--at", "--model", "--own")
-EXTENDED = ("--radius", "--budget")  # measure's say one thing more
+SHARED = ("--json", "--quiet", "--seed", "--device", "--word", "--debug", "--engine", "--at", "--own")
+EXTENDED = ("--model", "--radius", "--budget")  # measure's say one thing more
 
 
 def shown(*arguments: str, columns: int = 80) -> list[str]:
