@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 SECONDS = 20.0  # for all draws, unless a number of them is given
 REAL_SECONDS = 60.0  # for the real words of a text: a classifier of MiniLM's size tries 400 in each of 20 places
-SMALL = 0.1  # of a word's length: there words of a model still differ
 _PLAIN = {"depth": None, "activation": "relu", "temperature": 1.0}  # options of a map that nobody gave
 
 
@@ -98,8 +97,7 @@ def answer_model(question: "Question", end: ResultOutput) -> None:
     """Measure a model in the units of its user: what it takes to change a prediction, or the change of its output."""
     from wordsway.cli.show_answers import encoder_tables, prediction_tables
     from wordsway.measures.expected import expected_seconds
-    from wordsway.measures.flip_radius import flip_radius
-    from wordsway.measures.radius_profile import radius_profile
+    from wordsway.measures.text_answer import answer_text, predicts
     from wordsway.models.moving.map import PretrainedMap
     from wordsway.support.progress import progress_bar
     from wordsway.support.provenance import made
@@ -107,22 +105,15 @@ def answer_model(question: "Question", end: ResultOutput) -> None:
     opened = open_question(question)
     phi = opened.phi
     assert isinstance(phi, PretrainedMap)
-    common: dict[str, Any] = {"seed": question.seed, "device": question.device}
-    predicts = phi.output.is_logits and (phi.model.labels is None or len(phi.model.labels) > 1)
-    if not predicts and isinstance(question.budget, int):
+    flips = predicts(phi)
+    if not flips and isinstance(question.budget, int):
         raise InputError("--budget of a model without a prediction is quick, default or thorough, not a number")
-    expected = _expected(opened, phi) if predicts else expected_seconds(opened)
+    expected = _expected(opened, phi) if flips else expected_seconds(opened)
+    options: dict[str, Any] = {name: getattr(question, name) for name in ("radius", "budget", "certificate", "seed")}
     with progress_bar("step", shorter(question), expected) as update:
-        common["progress"] = update
-        result: Any
-        if predicts:
-            common |= {"radius": question.radius, "budget": question.budget, "effects": True, "seconds": REAL_SECONDS}
-            result = flip_radius(phi, opened.X, question.word, **common)
-        else:
-            radii = sorted({min(SMALL, question.radius), question.radius})
-            common |= {"certificate": question.certificate, "budget": question.budget or "default"}
-            result = radius_profile(phi, opened.X, radii, question.word, flips=False, **common)
-    show = prediction_tables if predicts else encoder_tables
+        options |= {"device": question.device, "seconds": REAL_SECONDS, "progress": update}
+        result: Any = answer_text(phi, opened.X, question.word, **options)
+    show: Any = prediction_tables if flips else encoder_tables
     finish(replace(result, made=made(command_line())), end.as_json, end.out, partial(show, stretch=end.stretch))
 
 

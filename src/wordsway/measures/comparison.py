@@ -77,7 +77,7 @@ def compare_results(results: Sequence[Result], names: Sequence[str] = (), column
     if kind.compared is None:
         raise InputError(f"results of the kind {kind.__name__} have no rows that two of them share", argument="results")
     called = _names(results, names)
-    keys, usual = kind.compared
+    keys, usual = results[0].compared or kind.compared
     chosen = column or usual
     tables = [_by_key(result, keys, chosen) for result in results]
     shared = [key for key in tables[0] if all(key in table for table in tables[1:])]

@@ -18,6 +18,8 @@ from wordsway.report.measurement import facts_of, of_measurement
 from wordsway.report.parts import Facts, Grid, Report
 from wordsway.report.radius_results import of_flips, of_profile
 from wordsway.report.svg import picture
+from wordsway.report.texts_report import of_corpus
+from wordsway.studies.corpus import Corpus
 from wordsway.support.result import Result
 
 
@@ -149,4 +151,5 @@ _KINDS: dict[str, Callable[[Any], Report]] = {
     FlipRadii.format: of_flips,
     RadiusProfile.format: of_profile,
     DrawComparison.format: of_draws,
+    Corpus.format: of_corpus,
 }

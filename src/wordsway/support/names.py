@@ -93,7 +93,7 @@ CELLS = Registry(
         "training": f"{_CELLS}.training_cell:TrainingCell",
         "pairs": f"{_CELLS}.pairs_cell:PairsCell",
         "random_change": f"{_CELLS}.random_change_cell:RandomChangeCell",
-        "words": f"{_CELLS}.words_cell:WordsCell",
+        "answers": f"{_CELLS}.words_cell:WordsCell",
     },
 )
 
@@ -113,7 +113,7 @@ RESULTS = {
     "wordsway.curve/1": "wordsway.studies.curve:Curve",
     "wordsway.flips/1": "wordsway.studies.generalize:Flips",
     "wordsway.table/1": "wordsway.studies.run.tables:Table",
-    "wordsway.corpus/1": "wordsway.studies.corpus:Corpus",
+    "wordsway.corpus/2": "wordsway.studies.corpus:Corpus",
 }
 
 

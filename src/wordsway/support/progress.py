@@ -21,6 +21,7 @@ LONG = 5.0  # seconds in all, from which work is announced with an estimate
 _SOON = 1.5  # seconds after which the pace says how long the rest takes
 _FEWEST = 50  # things to do below which a library call shows no bar of its own
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+_within: ContextVar[Tell | None] = ContextVar("within", default=None)
 
 
 @contextmanager
@@ -31,6 +32,23 @@ def quietly(quiet: bool = True) -> Iterator[None]:
         yield
     finally:
         _quiet.reset(before)
+
+
+@contextmanager
+def heard_within(listener: Tell) -> Iterator[None]:
+    """Let a listener hear of progress inside the parts of some work, as far as they run in this thread."""
+    before = _within.set(listener)
+    try:
+        yield
+    finally:
+        _within.reset(before)
+
+
+def tell_within(done: int, total: int) -> None:
+    """Tell whoever listens how much of a part of some work is done."""
+    listener = _within.get()
+    if listener is not None:
+        listener(done, total)
 
 
 def say(line: str) -> None:
@@ -90,14 +108,20 @@ class Pace:
         if done and gone >= _SOON:
             self.announce(gone * total / done)
 
+    def _rest(self, gone: float) -> float | None:
+        """Estimate the seconds that are left: what is expected at first, and slowly the pace so far."""
+        share = self.done / self.total if self.total else 0.0
+        if not share:
+            return None if self.expected is None or self.expected <= gone else self.expected - gone
+        if self.expected is None:
+            return gone * (1 - share) / share
+        return (1 - share) * (gone + (1 - share) * self.expected)
+
     def line(self) -> str:
         """Describe it in one line."""
         gone = time.monotonic() - self.began
         counted = f"{self.what} {self.done} of {self.total}" if self.total else self.what
-        if self.expected is not None and self.expected > gone:
-            rest = self.expected - gone
-        else:
-            rest = gone * (self.total - self.done) / self.done if self.done else None
+        rest = self._rest(gone)
         left = "" if rest is None else f", about {duration(rest)} left"
         return f"{counted}, {duration(gone)} so far{left}" + (f"  {self.label}" if self.label else "")
 

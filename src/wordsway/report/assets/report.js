@@ -137,7 +137,7 @@
     const body = make("tbody");
     for (const row of rows) {
       const made = make("tr");
-      for (const value of row) made.append(make("td", text(value), typeof value === "number" ? "number" : ""));
+      for (const value of row) made.append(make("td", text(value), typeof value === "number" ? "number" : text(value).length > 30 ? "long" : ""));
       body.append(made);
     }
     section.querySelector("tbody").replaceWith(body);
