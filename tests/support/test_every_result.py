@@ -65,7 +65,7 @@ MAKE: dict[str, Callable[[str], Result]] = {
     "wordsway.comparison/1": lambda text: ws.compare_results(
         [ws.logit_ranges("sentiment", text), ws.logit_ranges("sentiment", text, at="word-embeddings")]
     ),
-    "wordsway.corpus/1": lambda text: ws.measure_texts([text, "A dull film"], "sentiment", engine="inline"),
+    "wordsway.corpus/2": lambda text: ws.measure_texts([text, "A dull film"], map="rf", budget=20, engine="inline"),
     "wordsway.curve/1": lambda text: ws.curve(ws.CurvePlan(("raf", "rf"), (4, 8), (8,), trials=2)),
     "wordsway.flips/1": flips,
     "wordsway.table/1": lambda text: ws.run(

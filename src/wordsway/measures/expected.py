@@ -8,6 +8,7 @@ from torch import Tensor
 
 from wordsway.maps.base import FeatureMap, View
 from wordsway.measures.flip_radius import REAL_WORDS, chosen_words
+from wordsway.measures.one_step import STEP
 from wordsway.measures.question import OpenQuestion
 from wordsway.measures.text_answer import SMALL, predicts
 from wordsway.models.moving.map import PretrainedMap
@@ -106,6 +107,8 @@ def _time_of_text(
         return 0.0
     if not tokens.pieces:
         return 0.0
+    if budget == STEP:
+        return len(tokens.pieces) * time_of_run(phi, tokens.X, tokens.pieces[0][0], 0.1, "cpu")
     if predicts(phi):
         named = budget if isinstance(budget, str) else "default"
         seconds = flip_seconds(phi, tokens, None, named, None, "cpu")

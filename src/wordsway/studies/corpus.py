@@ -45,9 +45,10 @@ _FEW = 3  # those few times; and the texts from which a mean has an interval
 
 @dataclass(frozen=True, repr=False)
 class Corpus(Result):
-    """The words of many `texts`: one row a word and subject (a model or a map), in the order of the answer about each
-    text. `columns` are the user's own, with a value for each text. `failed` has the error of each text (by its number
-    from 1) that could not be measured, `empty` the numbers of empty ones. `COLUMNS` says what each column means."""
+    """The words of many `texts`: one row a word and subject (a model or a map); in each text in the order of its
+    answer, what flips first or the largest change. `columns` are the user's own, with a value for each text. `failed`
+    has the error of each text (by its number from 1) that could not be measured, `empty` the numbers of empty ones.
+    `COLUMNS` says what each column means."""
 
     format: ClassVar[str] = "wordsway.corpus/2"
 
@@ -212,7 +213,8 @@ class Corpus(Result):
             return sorted(
                 lines, key=lambda line: (-line["flipped"], math.inf if line["value"] is None else line["value"])
             )
-        return sorted(lines, key=lambda line: -(line["value"] if line["low"] is None else line["low"]))
+        careful = least > 1  # of many words, one that leads should lead in its texts together
+        return sorted(lines, key=lambda line: -(line["low"] if careful and line["low"] else line["value"]))
 
 
 def _completed(answer: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -226,7 +228,7 @@ def _completed(answer: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     separating = next((name for name in ("flips_at", "fall", "change") if rows and name in rows[0]), "flips_at")
     if separating != "flips_at":
         mean = statistics.fmean(row[separating] for row in rows) or 1.0
-        rows = [row | {"relative": row[separating] / mean} for row in rows]
+        rows = sorted((row | {"relative": row[separating] / mean} for row in rows), key=lambda row: -row[separating])
     if all(row.get("upper") is None for row in rows):
         rows = [{name: value for name, value in row.items() if name != "upper"} for row in rows]
     return rows
@@ -264,11 +266,11 @@ def _times(line: Mapping[str, Any], flips: bool) -> str:
     return f"{some}{line['occurrences']}x in {line['texts']} text{'s' if line['texts'] > 1 else ''}"
 
 
-def check_columns(columns: Mapping[str, Sequence[Any]], count: int) -> dict[str, list[Any]]:
+def check_columns(columns: Any, count: int) -> dict[str, list[Any]]:
     """Check a user's own columns: one value a text. One that is called like a column of ours gets "your_" before its
     name; values that are neither numbers nor strings become strings."""
     found: dict[str, list[Any]] = {}
-    for name, values in columns.items():
+    for name, values in columns.items():  # of a dict or a data frame
         listed = [_plain_value(value) for value in values]
         if len(listed) != count:
             raise InputError(f"column {name!r} has {len(listed)} values for {count} texts", argument="columns")

@@ -4,14 +4,14 @@ Each text is a cell of a study, so a run that was stopped goes on where it was, 
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from wordsway.measures.expected import time_of_texts
-from wordsway.studies.cells.words_cell import STEP, WordsCell
+from wordsway.studies.cells.words_cell import WordsCell
 from wordsway.studies.corpus import Corpus, check_columns
 from wordsway.studies.run.engines import cores
 from wordsway.studies.run.runner import Plan, Silent, make_plan, run
@@ -97,8 +97,8 @@ class TextsRun:
         return make_plan(results, [self.study], retry_failed=True)
 
     def seconds(self, plan: Plan) -> float | None:
-        """Estimate how long the pending texts take; None for maps and single steps, which soon show their pace."""
-        if self.field == "map" or self.options.get("budget") == STEP or not plan.pending:
+        """Estimate how long the pending texts take; None for maps, which soon show their pace."""
+        if self.field == "map" or not plan.pending:
             return None
         side_by_side = min(1 if self.engine == "inline" else self.workers or cores(), len(plan.pending))
         total = 0.0
@@ -125,11 +125,11 @@ class TextsRun:
 
 @takes_progress("word")
 def measure_texts(
-    texts: Sequence[str],
+    texts: Iterable[str],
     model: str | Sequence[str] | None = None,
     *,
     map: str | Sequence[str] | None = None,
-    columns: Mapping[str, Sequence[Any]] | None = None,
+    columns: Any = None,
     output: str | None = None,
     radius: float | None = None,
     budget: str | int | None = None,
@@ -149,11 +149,11 @@ def measure_texts(
     largest change found (radius 1). `budget` is that of `word_sensitivity`, or "step", for models: one gradient step of
     0.1 a word, which is tens of times quicker and finds smaller changes.
 
-    `columns` are columns of your own with a value for each text (a data frame will do), which are carried over. With
-    `store`, a folder, every text is kept there as soon as it is measured, and a call that was stopped goes on where it
-    was. `engine` is one of `run`: all give the same table. Texts that are too long are errors of those texts (`failed`)
-    unless `max_tokens` crops them; empty ones are counted. `progress` gets (words done, words in all, the text that is
-    measured), of the texts that are still to be measured; True shows it.
+    `columns` are columns of your own, a dict of lists or a data frame, with a value for each text; they are carried
+    over. With `store`, a folder, every text is kept there as soon as it is measured, and a call that was stopped goes
+    on where it was. `engine` is one of `run`: all give the same table. Texts that are too long are errors of those
+    texts (`failed`) unless `max_tokens` crops them; empty ones are counted. `progress` gets (words done, words in all,
+    the text that is measured), of the texts that are still to be measured; True shows it.
     """
     options = {"output": output, "radius": radius, "budget": budget, "max_tokens": max_tokens, "seed": seed}
     place: dict[str, Any] = {"store": store, "engine": engine, "workers": workers, "scheduler": scheduler}
@@ -161,10 +161,10 @@ def measure_texts(
 
 
 def texts_run(
-    texts: Sequence[str],
+    texts: Iterable[str],
     model: str | Sequence[str] | None,
     map: str | Sequence[str] | None,
-    columns: Mapping[str, Sequence[Any]] | None,
+    columns: Any,
     options: Mapping[str, Any],
     **place: Any,
 ) -> TextsRun:
@@ -173,9 +173,14 @@ def texts_run(
         raise InputError("give a model or a map: ws.measure_texts(texts, 'sentiment')", argument="model")
     field, given = ("model", model) if model is not None else ("map", map)
     subjects = (given,) if isinstance(given, str) else tuple(given or ())
-    listed = tuple(texts)
+    listed: tuple[Any, ...] = tuple(texts)
+    wrong = next((number for number, text in enumerate(listed, 1) if not isinstance(text, str)), None)
+    if wrong is not None:
+        raise InputError(f"text {wrong} is no text: {listed[wrong - 1]!r}", argument="texts")
     radius = options.get("radius")
     settled = {**options, "radius": None if radius is None else float(radius)}
-    made = TextsRun(listed, field, subjects, settled, check_columns(columns or {}, len(listed)), **place)
+    made = TextsRun(
+        listed, field, subjects, settled, check_columns({} if columns is None else columns, len(listed)), **place
+    )
     _ = made.study  # so that what is wrong is an error now
     return made

@@ -6,7 +6,7 @@ from typing import Any
 
 from wordsway.maps.named import base_name, check_name
 from wordsway.measures.flip_radii import FlipRadii
-from wordsway.measures.one_step import word_steps
+from wordsway.measures.one_step import STEP, word_steps
 from wordsway.measures.opening import default_output
 from wordsway.measures.profile_result import RadiusProfile
 from wordsway.measures.question import ENCODER, Question
@@ -20,8 +20,6 @@ from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS
 from wordsway.support.progress import tell_within
 from wordsway.tokens import check_size
-
-STEP = "step"  # the budget of one gradient step a word
 
 
 @dataclass(frozen=True)
@@ -148,11 +146,10 @@ def _of_flips(answer: FlipRadii) -> list[dict[str, Any]]:
 
 
 def _of_profile(answer: RadiusProfile) -> list[dict[str, Any]]:
-    """List the words by their change at the largest radius that was asked for."""
+    """List the words with their change at the largest radius that was asked for."""
     radius = answer.radii[-1]
-    rows = [row for row in answer.records() if row["radius"] == radius]
-    rows.sort(key=lambda row: -row["lower"])
     return [
         {"word": row["word"], "word_text": row["text"], "radius": radius, "change": row["lower"], "upper": row["upper"]}
-        for row in rows
+        for row in answer.records()
+        if row["radius"] == radius
     ]
