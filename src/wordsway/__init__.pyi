@@ -49,6 +49,7 @@ from .measures.results import Sensitivity as Sensitivity
 from .measures.results import WordExplanation as WordExplanation
 from .measures.sensitivity import change as change
 from .measures.sensitivity import word_sensitivity as word_sensitivity
+from .measures.text_results import TextResults as TextResults
 from .models.encoding.encode import encode as encode
 from .models.encoding.synthetic import SyntheticEncoder as SyntheticEncoder
 from .models.encoding.vocabulary import random_words as random_words

@@ -62,6 +62,7 @@ MAKE: dict[str, Callable[[str], Result]] = {
     "wordsway.layers/1": lambda text: classifier(ws.layer_profile, text, 2, real_words=False, noise_draws=2, **QUICK),
     "wordsway.attention/1": lambda text: classifier(ws.attention_maps, text, word=2, attract=True, budget="quick"),
     "wordsway.prompts/1": prompts,
+    "wordsway.texts/1": lambda text: ws.logit_ranges("sentiment", [text, "A dull film"]),  # pyright: ignore
     "wordsway.comparison/1": lambda text: ws.compare_results(
         [ws.logit_ranges("sentiment", text), ws.logit_ranges("sentiment", text, at="word-embeddings")]
     ),

@@ -105,12 +105,8 @@ def answer_many() -> None:
 
 def _shorter(budget: str | None, field: str) -> str:
     """Name options that would make a table of texts shorter."""
-    used = {
-        "--limit N": True,
-        "--budget quick": budget != "quick",
-        "--budget step": field == "model" and budget != "step",
-    }
-    return ways(used)
+    step = field == "model" and budget != "step"
+    return ways({"--limit N": True, "--budget quick": budget not in ("quick", "step"), "--budget step": step})
 
 
 @contextmanager

@@ -4,6 +4,7 @@ there is none, the change of its output. One text on the command line and each t
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from wordsway.measures.flip_radii import FlipRadii
 from wordsway.measures.flip_radius import flip_radius
@@ -26,7 +27,7 @@ def predicts(phi: PretrainedMap) -> bool:
 
 def answer_text(
     phi: PretrainedMap,
-    text: Tokens,
+    text: Tokens | Tensor,
     word: str | int | None = None,
     *,
     radius: float | None = None,

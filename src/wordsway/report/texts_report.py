@@ -3,6 +3,7 @@
 from typing import Any
 
 from wordsway.measures.ranks import NOT_IMPORTANCE
+from wordsway.measures.text_results import TextResults
 from wordsway.report.measurement import facts_of
 from wordsway.report.parts import Facts, Grid, Heading, Report
 from wordsway.report.svg import picture
@@ -50,6 +51,18 @@ def of_corpus(result: Corpus) -> Report:
     lead += [f"{len(result.empty)} texts are empty."] if result.empty else []
     lead += [f"{len(result.failed)} texts could not be measured; the errors are below."] if result.failed else []
     return Report(result.finding(), [*lead, NOT_IMPORTANCE], parts)
+
+
+def of_texts(result: TextResults) -> Report:
+    """Make the report of a call with a list of texts."""
+    listed = [{"number": number, "text": text} for number, text in enumerate(result.texts, 1)]
+    column = (result.compared or ((), ""))[1]
+    shown = picture(result.plot().figure, f"{column}, text by text", ["text 1 is the first text, and so on."])
+    made = result.made or {}
+    known = facts_of(made) or [("version", f"wordsway {result.version}")]
+    grids = [Grid.of("Texts", "texts", listed), Grid.of("All rows of all texts", "rows", result.records())]
+    title = f"{type(result.results[0]).__name__}: {len(result.texts)} texts"
+    return Report(title, [result.summary()], [shown, *grids, Facts("How it was made", known, made.get("command"))])
 
 
 def _about(result: Corpus, subject: str) -> list[Any]:

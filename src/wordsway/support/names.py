@@ -109,6 +109,7 @@ RESULTS = {
     "wordsway.layers/1": f"{_MEASURES}.layer_profile:LayerProfile",
     "wordsway.attention/1": f"{_MEASURES}.attention_maps:AttentionMaps",
     "wordsway.prompts/1": f"{_MEASURES}.prompts:PromptChange",
+    "wordsway.texts/1": f"{_MEASURES}.text_results:TextResults",
     "wordsway.comparison/1": f"{_MEASURES}.comparison:Comparison",
     "wordsway.curve/1": "wordsway.studies.curve:Curve",
     "wordsway.flips/1": "wordsway.studies.generalize:Flips",

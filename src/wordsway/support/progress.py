@@ -105,7 +105,7 @@ class Pace:
     def update(self, done: int, total: int, label: str = "") -> None:
         self.done, self.total, self.label = done, total, label
         gone = time.monotonic() - self.began
-        if done and gone >= _SOON:
+        if done and gone >= _SOON and self.expected is None:
             self.announce(gone * total / done)
 
     def _rest(self, gone: float) -> float | None:
