@@ -21,7 +21,7 @@ def prediction_tables(result: "FlipRadii", stretch: bool = False) -> None:
     """The prediction, the text with its words coloured by the nearest real word that flips it, and a row a word."""
     console = Console(highlight=False)
     what = "prediction" if result.kind == "class" else result.kind
-    sure = "" if result.probability is None else f", probability {_left(result.probability)}"
+    sure = "" if result.probability is None else f", probability {written_probability(result.probability)}"
     name = short_name(str(result.map.get("model", result.map["map"])))
     console.print(escape(f"{name}, {what}: {printable(repr(result.prediction))}{sure}"), soft_wrap=True)
     words = result.by_real
@@ -48,10 +48,10 @@ def _words(console: Console, result: "FlipRadii") -> Table:
         cells = [_name("-") if word.real is None else _name(word.real.text)]
         distance = "-" if word.real is None else three(word.real.radius)
         best = _name("-") if word.best is None else _name(word.best.text)
-        left = _left(None if word.best is None else word.best.probability)
+        left = written_probability(None if word.best is None else word.best.probability)
         table.add_row(
             rank_name(*rank), _name(word.text), f"#{word.word + 1}", *cells, distance, three(word.radius),
-            _flip_bar(console, word, result.limit), _left(word.lowest), best, left,
+            _flip_bar(console, word, result.limit), written_probability(word.lowest), best, left,
         )  # fmt: skip
     return table
 
@@ -120,7 +120,7 @@ def encoder_tables(result: "RadiusProfile", stretch: bool = False) -> None:
     console.print(f"{result.evaluations:,} evaluations, {result.seconds:.1f} s; checked: {result.checked}")
 
 
-def _left(probability: float | None) -> str:
+def written_probability(probability: float | None) -> str:
     """Write a probability; the last digits of one that is nearly 0 or 1 say nothing."""
     if probability is None:
         return "-"

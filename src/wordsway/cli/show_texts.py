@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from wordsway.cli.command import three
+from wordsway.cli.show_answers import written_probability
 from wordsway.cli.show_runs import plain_cell
 from wordsway.measures.ranks import NOT_IMPORTANCE
 
@@ -33,7 +34,7 @@ def show_corpus(found: "Corpus") -> None:
     console.print(plain_cell(found.summary()), soft_wrap=True)
     for subject in found.subjects:
         console.print(plain_cell(_sentence(found, subject)), soft_wrap=True)
-        console.print(_texts(found, subject, max(10, console.width - 66)))
+        console.print(_texts(found, subject, max(10, console.width - 68)))
         flips = found.separating(subject) == "flips_at"
         console.print(_grid("kind of word", found.kinds(subject), flips))
         words = found.words(subject)
@@ -87,12 +88,12 @@ def _texts(found: "Corpus", subject: str, width: int) -> Table:
     for title in titles:
         numbers = title in ("P", "at", "flips at", column)
         if numbers:
-            table.add_column(title, justify="right", no_wrap=True, min_width=max(5, len(title)))
+            table.add_column(title, justify="right", no_wrap=True, min_width=max(6, len(title)))
         else:
             table.add_column(title, no_wrap=True, max_width=16)
     for row in rows[:_FIRST]:
         cells = [str(row["text_number"]), plain_cell(" ".join(row["text"].split()))]
-        cells += [plain_cell(row["prediction"]), f"{row['probability']:.3f}"] if predicted else []
+        cells += [plain_cell(row["prediction"]), written_probability(row["probability"])] if predicted else []
         if flips:
             real = "-" if row["real_word"] is None else f"{row['real_of']} > {row['real_word']}"
             cells += [plain_cell(real), three(row["real_distance"])]

@@ -221,7 +221,7 @@ def _completed(answer: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows of a text with the columns that they have, in their order, and what follows from them."""
     rows: list[dict[str, Any]] = []
     for row in answer:
-        full = dict(row)
+        full = {**row, "radius": row["allowed"]}
         if "prediction_after" in row:
             full["fall"] = row["probability"] - row["probability_after"]
         rows.append({name: full[name] for name in COLUMNS if name in full and name not in ("text", "subject")})

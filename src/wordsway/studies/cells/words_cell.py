@@ -26,10 +26,11 @@ from wordsway.tokens import check_size
 class WordsCell(Cell):
     """The answer that `measure` gives about one `text`, one row a word: of a `model` (its `output`: logits where it has
     them, else last) or of a `map` with weights drawn by seed, when the word's embedding moves by up to `radius` of its
-    own norm. Of a prediction, rows say what it takes to change it; else they have the change. The `budget` "step" is
-    one gradient step a word (models only), others are those of a search."""
+    own norm; the column `allowed` has the usual radius where none is given. Of a prediction, rows say what it takes to
+    change it; else they have the change. The `budget` "step" is one gradient step a word (models only), others are
+    those of a search."""
 
-    numbers = ("word", "rank", "probability", "radius", "flips_at", "real_distance", "tried", "probability_after",
+    numbers = ("word", "rank", "probability", "allowed", "flips_at", "real_distance", "tried", "probability_after",
                "best_probability", "flips", "change", "upper")  # fmt: skip
     names = ("word_text", "word_kind", "prediction", "flips_to", "real_word", "best_word", "prediction_after")
     within = ("word",)
@@ -92,7 +93,7 @@ class WordsCell(Cell):
         phi, radius = self.opened(), SMALL if self.radius is None else self.radius
         rows = []
         for step in word_steps(phi, phi.encode(self.text, self.max_tokens), radius, self.seed):
-            row = {"word": step.word + 1, "word_text": step.text, "radius": radius, "change": step.change}
+            row = {"word": step.word + 1, "word_text": step.text, "allowed": radius, "change": step.change}
             if step.prediction is not None:
                 row |= {"prediction": step.prediction, "probability": step.probability}
                 row |= {"probability_after": step.probability_after, "prediction_after": step.prediction_after}
@@ -106,7 +107,7 @@ class WordsCell(Cell):
         question = Question(self.text, map=map, **options, random_draws=0, seed=self.seed)
         found = question.measure(progress=tell_within)
         return [
-            {"word": each.number, "word_text": each.text, "radius": radius, "change": each.lower, "upper": each.upper}
+            {"word": each.number, "word_text": each.text, "allowed": radius, "change": each.lower, "upper": each.upper}
             for each in found.words or ()
         ]
 
@@ -138,7 +139,7 @@ def _of_flips(answer: FlipRadii) -> list[dict[str, Any]]:
     for each, (rank, _) in zip(answer.by_real, answer.real_ranks, strict=True):
         row = records[each.span]
         rows.append({"word": row["word"], "word_text": each.text, "rank": rank, "prediction": answer.prediction,
-                     "probability": answer.probability, "radius": answer.limit, "flips_at": each.radius,
+                     "probability": answer.probability, "allowed": answer.limit, "flips_at": each.radius,
                      "flips_to": each.to, "real_word": row["real_word"], "real_distance": row["real_radius"],
                      "tried": each.tried, "probability_after": each.lowest, "best_word": row["best_word"],
                      "best_probability": row["best_probability"]})  # fmt: skip
@@ -147,9 +148,9 @@ def _of_flips(answer: FlipRadii) -> list[dict[str, Any]]:
 
 def _of_profile(answer: RadiusProfile) -> list[dict[str, Any]]:
     """List the words with their change at the largest radius that was asked for."""
-    radius = answer.radii[-1]
-    return [
-        {"word": row["word"], "word_text": row["text"], "radius": radius, "change": row["lower"], "upper": row["upper"]}
-        for row in answer.records()
-        if row["radius"] == radius
-    ]
+    radius, rows = answer.radii[-1], []
+    for row in answer.records():
+        if row["radius"] == radius:
+            about = {"word": row["word"], "word_text": row["text"], "allowed": radius}
+            rows.append(about | {"change": row["lower"], "upper": row["upper"]})
+    return rows
