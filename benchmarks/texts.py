@@ -23,7 +23,8 @@ def command(arguments: argparse.Namespace, workers: int, out: Path) -> list[str]
     """Make the command line of one run."""
     engine = ["--engine", "inline"] if workers == 1 else ["--engine", "processes", "--workers", str(workers)]
     texts = ["--file", arguments.file, "--limit", str(arguments.limit), "--text-column", arguments.text_column]
-    return [sys.executable, "-m", "wordsway", "measure", *texts, "--model", arguments.model, *engine, "-o", str(out)]
+    model = ["--model", arguments.model, "--budget", arguments.budget]
+    return [sys.executable, "-m", "wordsway", "measure", *texts, *model, *engine, "-o", str(out)]
 
 
 def timed(arguments: argparse.Namespace, workers: int, out: Path) -> float:
@@ -59,6 +60,7 @@ def main() -> None:
     parser.add_argument("--text-column", default="text")
     parser.add_argument("--limit", type=int, default=200)
     parser.add_argument("--model", default="sentiment")
+    parser.add_argument("--budget", default="step")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--kill", action="store_true")
     arguments = parser.parse_args()

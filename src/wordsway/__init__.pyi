@@ -49,6 +49,7 @@ from .measures.results import Sensitivity as Sensitivity
 from .measures.results import WordExplanation as WordExplanation
 from .measures.sensitivity import change as change
 from .measures.sensitivity import word_sensitivity as word_sensitivity
+from .measures.text_results import TextResults as TextResults
 from .models.encoding.encode import encode as encode
 from .models.encoding.synthetic import SyntheticEncoder as SyntheticEncoder
 from .models.encoding.vocabulary import random_words as random_words
@@ -59,7 +60,6 @@ from .studies.cells.base import Cell as Cell
 from .studies.cells.base import Outcome as Outcome
 from .studies.cells.text_cell import TextCell as TextCell
 from .studies.corpus import Corpus as Corpus
-from .studies.corpus import measure_texts as measure_texts
 from .studies.curve import Curve as Curve
 from .studies.curve import CurvePlan as CurvePlan
 from .studies.curve import curve as curve
@@ -71,6 +71,7 @@ from .studies.run.runner import run as run
 from .studies.run.tables import Table as Table
 from .studies.study import Panel as Panel
 from .studies.study import Study as Study
+from .studies.texts_run import measure_texts as measure_texts
 from .studies.toml_files import find_study as find_study
 from .studies.toml_files import load_study as load_study
 from .support.errors import InputError as InputError

@@ -53,18 +53,21 @@ def test_a_live_model_and_its_name(live: tuple[Any, Any]) -> None:
     )
 
 
-def test_a_list_is_one_data_frame() -> None:
+def test_a_list_is_one_result() -> None:
     told: list[tuple[int, int]] = []
-    both: Any = ws.word_sensitivity("raf", [TEXT, OTHER], progress=lambda *done: told.append(done), **FEW)
+    found: Any = ws.word_sensitivity("raf", [TEXT, OTHER], progress=lambda *done: told.append(done), **FEW)
+    assert isinstance(found, ws.TextResults) and found.texts == (TEXT, OTHER)
+    assert [result.top_word.text for result in found.results] and found.plot().has_data()
+    both = found.to_dataframe()
     assert told == [(1, 2), (2, 2)]
     apart = [ws.word_sensitivity("raf", text, **FEW).to_dataframe() for text in (TEXT, OTHER)]
     assert list(both["text_number"]) == [1] * 4 + [2] * 4
     expected = pandas.concat(apart, ignore_index=True)
     pandas.testing.assert_frame_equal(both.drop(columns="text_number"), expected)
     column: Any = ws.word_sensitivity("raf", pandas.DataFrame({"text": [TEXT, OTHER]})["text"], **FEW)
-    pandas.testing.assert_frame_equal(column, both)
+    pandas.testing.assert_frame_equal(column.to_dataframe(), both)
     tokens: Any = ws.word_sensitivity("raf", X=[ws.encode(TEXT), ws.encode(OTHER)], **FEW)
-    pandas.testing.assert_frame_equal(tokens, both)
+    pandas.testing.assert_frame_equal(tokens.to_dataframe(), both)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +81,10 @@ def test_a_list_is_one_data_frame() -> None:
     ],
 )
 def test_every_call_takes_a_list(live: tuple[Any, Any], function: Any, options: dict[str, Any]) -> None:
-    both = function(live, [TEXT, OTHER], **options)
-    (second,) = [function(live, [OTHER], **options).drop(columns="text_number")]
+    found = function(live, [TEXT, OTHER], **options)
+    both = found.to_dataframe()
+    second = found.results[1].to_dataframe()
+    pandas.testing.assert_frame_equal(function(live, OTHER, **options).to_dataframe(), second)
     mine = both[both["text_number"] == 2].drop(columns="text_number").reset_index(drop=True)
     pandas.testing.assert_frame_equal(mine, second)
 

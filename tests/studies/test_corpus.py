@@ -1,14 +1,18 @@
 """Many texts: what one gradient step finds, tables in every format, runs that are stopped, several models."""
 
+import json
+import math
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pandas
 import pytest
 import torch
@@ -22,6 +26,7 @@ from wordsway.maps.base import moved
 from wordsway.measures.one_step import word_steps
 from wordsway.models.loading.load import read_tokenizer
 from wordsway.models.loading.locate import locate
+from wordsway.studies.corpus import COLUMNS
 from wordsway.studies.estimates import mean_interval
 from wordsway.studies.run.store import Store
 from wordsway.testing.output_tests import small_model
@@ -83,46 +88,88 @@ class TestTables:
             data.to_json(path, orient="records", lines=True)
         else:
             data.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
-        assert read_texts(path, "review") == texts
+        assert read_texts(path, "review") == (texts, {"n": list(range(len(texts)))})
         with pytest.raises(ws.InputError, match=r"no column 'text'; its columns are 'n', 'review'"):
             read_texts(path)
 
     def test_one_text_a_line(self, tmp_path: Path) -> None:
         (tmp_path / "t.txt").write_text("one\n\ntwo\n", encoding="utf-8")
-        assert read_texts(tmp_path / "t.txt", lines=True) == ["one", "", "two"]
+        assert read_texts(tmp_path / "t.txt", lines=True) == (["one", "", "two"], {})
         with pytest.raises(ws.InputError, match="--lines"):
             read_texts(tmp_path / "t.txt")
+
+    def test_own_columns_keep_their_values(self, tmp_path: Path) -> None:
+        rows = 'id,code,score,text\n7,007,0.50,"a, b"\n8,,1.5,c\n'
+        (tmp_path / "t.csv").write_text(rows, encoding="utf-8")
+        _, columns = read_texts(tmp_path / "t.csv")
+        assert columns == {"id": [7, 8], "code": ["007", ""], "score": ["0.50", "1.5"]}  # numbers only without loss
+        (tmp_path / "t.csv").write_text("id,text\n7,a,b\n", encoding="utf-8")
+        with pytest.raises(ws.InputError, match=r"row 1 .* more fields"):
+            read_texts(tmp_path / "t.csv")
 
 
 class TestCorpus:
     def test_rows_are_those_of_each_text(self) -> None:
         texts = [TEXTS[0], "", TEXTS[1], TEXTS[0]]
-        told: list[tuple[int, int]] = []
-        found = ws.measure_texts(texts, map="raf", engine="inline", progress=lambda *done: told.append(done))
-        assert told == [(0, 2), (1, 2), (2, 2)]  # a text that stands twice is measured once
+        told: list[tuple[int, int, str]] = []
+        options: dict[str, Any] = {"budget": "quick", "engine": "inline"}
+        found = ws.measure_texts(texts, map="raf", **options, progress=lambda *done: told.append(done))
+        assert told[0] == (0, 11, "text 1 of 2") and told[-1][:2] == (11, 11)  # a text that stands twice is done once
+        assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
+        assert {done for done, _, _ in told} >= {0, 1, 2, 3, 4, 11}  # it moves inside a text
         assert found.empty == (2,) and found.measured == 3 and not found.failed
         data = found.to_dataframe()
         assert list(data["text_number"].unique()) == [1, 3, 4]
-        alone = ws.Question(TEXTS[0], map="raf", radius=0.1, budget="quick", random_draws=0).measure()
+        assert list(data.columns) == ["text_number", "text", "subject", "word", "word_text", "word_kind", "radius",
+                                      "change", "upper", "relative"]  # fmt: skip
+        alone = ws.Question(TEXTS[0], map="raf", budget="quick", random_draws=0).measure()
         for number in (1, 4):
             mine = data[data["text_number"] == number]
-            assert list(mine["change"]) == [word.lower for word in alone.words or ()]
-            assert float(mine["relative"].mean()) == pytest.approx(1.0)
+            assert set(mine["text"]) == {TEXTS[0]} and set(mine["radius"]) == {1.0}
+            bounds = {(word.word, word.lower, word.upper) for word in alone.words or ()}
+            assert set(zip(mine["word"], mine["change"], mine["upper"], strict=True)) == bounds
+            assert mine["change"].is_monotonic_decreasing and float(mine["relative"].mean()) == pytest.approx(1.0)
         words = {row["text"]: row for row in found.words()}
         assert words["smile"]["occurrences"] == 2 and words["a"]["occurrences"] == 2  # "A" and "a"
         assert [row["words"] for row in found.by_text()] == [4, 8, 4]
         assert {row["text"] for row in found.kinds()} == {"content", "function", "punctuation"}
 
+    def test_own_columns_are_carried_over(self) -> None:
+        columns = {"id": [7, 8], "word": ["x", None], "day": [date(2026, 1, 2), date(2026, 1, 3)]}
+        options: dict[str, Any] = {"map": "rf", "budget": 20, "engine": "inline"}
+        data = ws.measure_texts(TEXTS[2:4], **options, columns=columns).to_dataframe()
+        first, second = data[data["text_number"] == 1].iloc[0], data[data["text_number"] == 2].iloc[0]
+        assert (first["id"], first["your_word"], first["day"]) == (7, "x", "2026-01-02")
+        assert second["id"] == 8 and pandas.isna(second["your_word"]) and isinstance(second["word"], numpy.integer)
+        frame = pandas.DataFrame({"id": [7, 8]})
+        assert list(ws.measure_texts(TEXTS[2:4], **options, columns=frame).to_dataframe()["id"]) == list(data["id"])
+        with pytest.raises(ws.InputError, match="3 values for 2 texts"):
+            ws.measure_texts(TEXTS[2:4], **options, columns={"id": [1, 2, 3]})
+        with pytest.raises(ws.InputError, match="two columns would be called 'your_word'"):
+            ws.measure_texts(TEXTS[2:4], **options, columns={"word": [1, 2], "your_word": [1, 2]})
+
+    def test_intervals_need_three_texts_and_are_not_negative(self) -> None:
+        rows = [{"text_number": k, "subject": "m", "word": 1, "word_text": word, "word_kind": "content",
+                 "relative": value, "change": value, "radius": 1.0}
+                for word, values in {"far": (0.01, 0.01, 2.0), "two": (1.0, 3.0)}.items()
+                for k, value in enumerate(values, 1)]  # fmt: skip
+        found = ws.Corpus(("m",), ("far two", "far two", "far"), "quick", tuple(rows))
+        words = {row["text"]: row for row in found.words()}
+        assert words["far"]["low"] == 0.0 and words["far"]["high"] > 2.0  # three texts, far apart
+        assert words["two"]["low"] is None and words["two"]["value"] == 2.0
+        assert found.plot().get_xlim()[0] == 0.0
+        assert "2x in 2 texts" in next(label.get_text() for label in found.plot().get_yticklabels())
+
     def test_a_text_that_fails_is_named(self) -> None:
         long = "word " * 600
-        found = ws.measure_texts([TEXTS[0], long], map="raf", engine="inline")
+        found = ws.measure_texts([TEXTS[0], long], map="raf", budget="quick", engine="inline")
         assert list(found.failed) == ["2"] and "tokens" in found.failed["2"]
         # Two that begin alike and fail for reasons of their own, and one that begins so and does not fail.
         alike = ["word " * count for count in (600, 700, 9)]
-        found = ws.measure_texts(alike, map="raf", engine="inline")
+        found = ws.measure_texts(alike, map="raf", budget="quick", engine="inline")
         assert list(found.failed) == ["1", "2"] and {row["text_number"] for row in found.rows} == {3}
         assert "602 tokens" in found.failed["1"] and "702 tokens" in found.failed["2"]
-        cropped = ws.measure_texts([long], map="raf", engine="inline", max_tokens=8)
+        cropped = ws.measure_texts([long], map="raf", budget="quick", engine="inline", max_tokens=8)
         assert not cropped.failed and len(cropped.rows) == 6
 
     @pytest.mark.parametrize(
@@ -133,6 +180,7 @@ class TestCorpus:
             (TEXTS, {"map": "raf", "model": "sentiment"}, "a model or a map"),
             (TEXTS, {"map": "raf", "radius": 0.0}, "radius"),
             (TEXTS, {"map": "raf", "budget": "long"}, "budget"),
+            (TEXTS, {"map": "raf", "budget": "step"}, "a gradient step of a model"),
         ],
     )
     def test_errors(self, texts: list[str], options: dict[str, Any], words: str) -> None:
@@ -146,29 +194,98 @@ def invoke(*arguments: str) -> Any:
     return CliRunner().invoke(app, list(arguments))
 
 
+def one_text(text: str, *options: str) -> dict[str, Any]:
+    done = invoke("measure", text, *options, "--budget", "quick", "--json", "--quiet")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+class TestSameAnswer:
+    """A text of a table has the answer that `wordsway measure TEXT` gives, whatever the engine is."""
+
+    def test_of_a_classifier_on_two_processes(self, tmp_path: Path) -> None:
+        texts = ["Cold soup", "Fine", "Dull", "Lovely"]
+        pandas.DataFrame({"id": [4, 5, 6, 7], "review": texts}).to_csv(tmp_path / "t.csv", index=False)
+        arguments = ["measure", "--file", str(tmp_path / "t.csv"), "--text-column", "review", "--model", "sentiment"]
+        tables = []
+        for engine in (["inline"], ["processes", "--workers", "2"]):
+            out = tmp_path / f"{engine[0]}.parquet"
+            done = invoke(*arguments, "--budget", "quick", "--engine", *engine, "-o", str(out))
+            assert done.exit_code == 0, done.output
+            tables.append(pandas.read_parquet(out))
+        assert "without regard to case" in done.output and "flips at" in done.output
+        pandas.testing.assert_frame_equal(*tables)
+        data = tables[0]
+        assert not data.drop(columns=["flips_at", "flips_to", "real_word", "real_distance"]).isna().any().any()
+        assert not {"change", "upper", "flips", "relative", "prediction_after"} & set(data.columns)
+        alone = one_text(texts[0], "--model", "sentiment")
+        mine = data[data["text_number"] == 1]
+        assert set(mine["prediction"]) == {alone["prediction"]} and set(mine["id"]) == {4}
+        assert list(mine["probability"]) == [alone["probability"]] * len(mine) and set(mine["text"]) == {texts[0]}
+        expected = {word["text"]: word for word in alone["words"]}
+        assert set(mine["word_text"]) == set(expected)
+        for row in mine.to_dict("records"):
+            word = expected[row["word_text"]]
+            real, best = word["real"] or {"text": None, "radius": None}, word["best"]
+            assert none_if_nan(row["flips_at"]) == word["radius"] and none_if_nan(row["flips_to"]) == word["to"]
+            assert (none_if_nan(row["real_word"]), none_if_nan(row["real_distance"])) == (real["text"], real["radius"])
+            assert row["probability_after"] == word["lowest"] and row["tried"] == word["tried"]
+            assert (row["best_word"], row["best_probability"]) == (best["text"], best["probability"])
+        assert list(mine["rank"]) == sorted(mine["rank"]) and mine["real_distance"].dropna().is_monotonic_increasing
+
+    def test_of_an_encoder(self) -> None:
+        alone = one_text(TEXTS[3], "--model", "minilm", "--radius", "0.1")
+        found = ws.measure_texts(TEXTS[3:4], "minilm", budget="quick", engine="inline")
+        rows = {row["word_text"]: row for row in found.records()}
+        assert {name: row["change"] for name, row in rows.items()} == {w["text"]: w["lower"][0] for w in alone["words"]}
+        assert {row["radius"] for row in rows.values()} == {0.1}
+        assert not {"prediction", "flips_at", "probability"} & set(found.to_dataframe().columns)
+        changes = [row["change"] for row in found.records()]
+        assert changes == sorted(changes, reverse=True)
+
+
+def none_if_nan(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
 class TestCommand:
-    def test_killed_and_resumed_gives_an_equal_table(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGTERM])
+    def test_stopped_and_resumed_gives_an_equal_table(self, tmp_path: Path, stop: signal.Signals) -> None:
         file = tmp_path / "texts.csv"
         pandas.DataFrame({"text": TEXTS}).to_csv(file, index=False)
-        arguments = ["measure", "--file", str(file), "--model", "sentiment", "--engine", "inline", "-o"]
+        arguments = ["measure", "--file", str(file), "--model", "sentiment", "--budget", "step", "--engine", "inline"]
         stopped, whole = tmp_path / "stopped.parquet", tmp_path / "whole.parquet"
-        killed = subprocess.Popen(
-            [sys.executable, "-m", "wordsway", *arguments, str(stopped)],
+        running = subprocess.Popen(
+            [sys.executable, "-m", "wordsway", *arguments, "-o", str(stopped)],
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
             env=os.environ | {"OMP_NUM_THREADS": "1"},
         )
-        while count(tmp_path / "stopped.run") < 2 and killed.poll() is None:
+        while count(tmp_path / "stopped.run") < 2 and running.poll() is None:
             time.sleep(0.005)
-        os.kill(killed.pid, signal.SIGKILL)
-        killed.wait()
+        os.kill(running.pid, stop)
+        _, said = running.communicate()
         kept = count(tmp_path / "stopped.run")
         assert 2 <= kept <= len(TEXTS) and (kept == len(TEXTS) or not stopped.exists())
+        if stop == signal.SIGTERM and running.returncode == 130:
+            assert "are kept in" in said and "Traceback" not in said
         for out in (stopped, whole):
-            done = invoke(*arguments, str(out))
+            done = invoke(*arguments, "-o", str(out))
             assert done.exit_code == 0, done.output
+            already = f"{kept} of {len(TEXTS)} texts already measured"
+            assert (already in done.output) == (out == stopped)
         pandas.testing.assert_frame_equal(pandas.read_parquet(stopped), pandas.read_parquet(whole))
-        assert "kind of word" in done.output and "not importance" in done.output
+        assert "kind of word" in done.output and "not the word's importance" in done.output
+
+    def test_the_page_says_what_it_shows(self, tmp_path: Path) -> None:
+        found = ws.measure_texts(TEXTS[:2], map="rf", budget=20, engine="inline")
+        found.save(tmp_path / "words.html")
+        page = (tmp_path / "words.html").read_text(encoding="utf-8")
+        assert f"<h1>{found.finding()}" in page and "Corpus" not in page
+        assert all(text in page for text in TEXTS[:2])
+        for column in found.to_dataframe().columns:
+            assert column == "text" or f"{COLUMNS[column]}" in page.replace("&#39;", "'")
 
     def test_options_that_mean_nothing_are_refused(self, tmp_path: Path) -> None:
         (tmp_path / "t.txt").write_text("one\ntwo\n", encoding="utf-8")
@@ -197,11 +314,11 @@ def test_intervals_of_many_words_hold_together() -> None:
     leads = 0
     for _ in range(40):
         rows = tuple(
-            {"text_number": k, "subject": "m", "word_text": f"w{w}", "word_kind": "content", "effect": 1.0,
-             "flips": None, "relative": 1 + draw.gauss(0, 0.3)}
-            for k in range(8) for w in range(60)
+            {"text_number": k, "subject": "m", "word_text": f"w{w}", "word_kind": "content", "change": 1.0,
+             "relative": 1 + draw.gauss(0, 0.3)}
+            for k in range(1, 9) for w in range(60)
         )  # fmt: skip
-        found = ws.Corpus(("m",), 8, 0.1, "step", rows, {}, ()).words()
+        found = ws.Corpus(("m",), ("x",) * 8, "quick", rows).words()
         assert len(found) == 60 and [row["low"] for row in found] == sorted((row["low"] for row in found), reverse=True)
         leads += found[0]["low"] > 1
     assert leads <= 6

@@ -39,7 +39,7 @@ EXAMPLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"regime": "loud", "steps": 0},
     ),
     "pairs": ({"map": "mean", "n": 16, "pairs": 4, "test_pairs": 4}, {"pairs": 1, "position": "end"}),
-    "words": ({"text": TEXT, "map": "raf"}, {"radius": -1.0, "budget": "long", "text": " "}),
+    "answers": ({"text": TEXT, "map": "raf", "budget": "quick"}, {"radius": -1.0, "budget": "long", "text": " "}),
     "random_change": ({"map": "rf", "n": 4, "d": 8, "draws": 5}, {"draws": 1, "n": 0}),
 }  # fmt: skip
 # A kind that is about a map and a text needs no example of its own.

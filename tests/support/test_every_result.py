@@ -69,10 +69,11 @@ MAKE: dict[str, Callable[[str], Result]] = {
     "wordsway.layers/2": lambda text: classifier(ws.layer_profile, text, 2, real_words=False, noise_draws=2, **QUICK),
     "wordsway.attention/2": lambda text: classifier(ws.attention_maps, text, word=2, attract=True, budget="quick"),
     "wordsway.prompts/1": prompts,
+    "wordsway.texts/1": lambda text: ws.logit_ranges("sentiment", [text, "A dull film"]),  # pyright: ignore
     "wordsway.comparison/2": lambda text: ws.compare_results(
         [ws.logit_ranges("sentiment", text), ws.logit_ranges("sentiment", text, at="word-embeddings")]
     ),
-    "wordsway.corpus/1": lambda text: ws.measure_texts([text, "A dull film"], "sentiment", engine="inline"),
+    "wordsway.corpus/2": lambda text: ws.measure_texts([text, "A dull film"], map="rf", budget=20, engine="inline"),
     "wordsway.curve/1": lambda text: ws.curve(ws.CurvePlan(("raf", "rf"), (4, 8), (8,), trials=2)),
     "wordsway.flips/1": flips,
     "wordsway.differences/1": differences,

@@ -125,9 +125,6 @@ def measure_model(
     from wordsway.support.provenance import made
 
     opened = open_question(question)
-    predicts = answers.has_prediction(opened.phi)
-    if not predicts and isinstance(question.budget, int):
-        raise InputError("--budget of a model without a prediction is quick, default or thorough, not a number")
-    with progress_bar("step", shorter(question), answers.answer_seconds(opened, effects)) as update:
+    with option_names(), progress_bar("step", shorter(question), answers.answer_seconds(opened, effects)) as update:
         result = answers.answer_model(opened, radii, effects=effects, progress=update)
     return replace(result, made=made(command_line()))

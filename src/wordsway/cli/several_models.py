@@ -18,9 +18,9 @@ _TAKEN = ("text", "file", "models", "of", "at", "radius", "budget", "max_tokens"
 
 def answer_models(text: str | None) -> None:
     """Measure one text with several models, as the command's options say, and show them side by side."""
-    from wordsway.measures.answers import SMALL
     from wordsway.measures.comparison import compare_results
     from wordsway.measures.question import Question
+    from wordsway.measures.text_answer import SMALL
 
     asked = TextCommand.asked.get()
     for name, option in asked.given.items():

@@ -108,17 +108,19 @@ def read_file(path: Path, text_column: str, label_column: str) -> Iterator[Row]:
     return _columns(_read_table(path), str(path), text_column, label_column)
 
 
-def read_texts(path: Path, text_column: str = "text", lines: bool = False) -> list[str]:
-    """Read the texts of a table, CSV, TSV, JSONL or Parquet by its suffix, or of a file with one text a line. Empty
-    ones stay in the list, so that numbers of texts are numbers of rows."""
+def read_texts(path: Path, text_column: str = "text", lines: bool = False) -> tuple[list[str], dict[str, list[Any]]]:
+    """Read the texts of a table, CSV, TSV, JSONL or Parquet by its suffix, or of a file with one text a line, and the
+    table's other columns. Empty texts stay in the list, so that numbers of texts are numbers of rows."""
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}", argument="file")
     if lines:
-        return decode(path.read_bytes(), str(path)).removesuffix("\n").splitlines()
+        return decode(path.read_bytes(), str(path)).removesuffix("\n").splitlines(), {}
     if path.suffix.lower() not in TABLES:
         raise InputError(f"{path} is no table by its suffix; a file with one text a line is read with --lines")
-    texts = []
+    texts, others = [], []
     for number, row in enumerate(_read_table(path), start=1):
+        if None in row:
+            raise InputError(f"row {number} of {path} has more fields than there are columns")
         if text_column not in row:
             names = ", ".join(repr(key) for key in row)  # a wrong delimiter shows here as one long name
             raise InputError(f"{path} has no column {text_column!r}; its columns are {names}", argument="text_column")
@@ -126,7 +128,22 @@ def read_texts(path: Path, text_column: str = "text", lines: bool = False) -> li
         if not isinstance(text, str | None):
             raise InputError(f"row {number} of {path} has no text in {text_column!r}: {text!r}", argument="text_column")
         texts.append(text or "")
-    return texts
+        others.append(row)
+    columns = [name for name in dict.fromkeys(name for row in others for name in row) if name != text_column]
+    read = _numbers if path.suffix.lower() in (".csv", ".tsv") else list
+    return texts, {name: read([row.get(name) for row in others]) for name in columns}
+
+
+def _numbers(values: list[str | None]) -> list[Any]:
+    """Read a column of strings as numbers where that loses nothing: 7 is a number, 007 stays as it is."""
+    for kind in (int, float):
+        try:
+            read = [None if not value else kind(value) for value in values]
+        except ValueError:
+            continue
+        if all(not value or str(number) == value for number, value in zip(read, values, strict=True)):
+            return read
+    return list(values)
 
 
 def _read_table(path: Path) -> Iterator[dict[str, Any]]:

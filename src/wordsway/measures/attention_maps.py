@@ -179,7 +179,7 @@ def attention_maps(
 ) -> AttentionMaps:
     """Attention of a text, beside that of another (`against`), or of the same with `word` moved so that it draws the
     attention of one `head` of `layer`, or of all on average (`attract`). `radius` counts in the word's own norm.
-    A list of texts gives one data frame. Special tokens are computed with but not shown, unless `special`. `progress`
+    A list of texts gives `TextResults`. Special tokens are computed with but not shown, unless `special`. `progress`
     is called with (steps done, steps in all) of the search, or True to show it."""
     if against is not None and (attract or word is not None):
         raise InputError("give against= (two texts) or word= (one text), not both")

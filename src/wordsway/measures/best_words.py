@@ -120,7 +120,7 @@ def substitutions(
     progress: Progress = None,
 ) -> Substitutions:
     """The supremum over real words: what replaces `word` (itself, its number from 1, or "all" but punctuation) and
-    moves `output` most. A list of texts gives one data frame.
+    moves `output` most. A list of texts gives the results of all (`TextResults`).
 
     Candidates are the whole words of the model's vocabulary, or all of its `pieces`, or the words of a list
     (`candidates`); `similar` is the least cosine of their word embeddings with the old word's. Texts of another length

@@ -9,11 +9,14 @@ from torch import Tensor
 
 from wordsway.maps.base import FeatureMap, View
 from wordsway.measures.flip_radius import REAL_WORDS, chosen_words, search_steps
+from wordsway.measures.one_step import STEP
 from wordsway.measures.question import OpenQuestion
+from wordsway.measures.text_answer import SMALL, predicts
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.search.effort import LOOK, Effort
 from wordsway.search.landmarks import landmarks_cost
 from wordsway.search.places import WORTH_IT
+from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS
 from wordsway.support.seeds import generator
 from wordsway.tokens import Tokens
@@ -76,6 +79,50 @@ def flip_seconds(
     tried = REAL_WORDS[budget] if real_words is None else real_words
     each = _AROUND * time_of_run(phi, text.X, tokens[0], float(text.X[tokens[0]].norm()), device)
     return each * search_steps(len(tokens), budget) + min(most_seconds, each * LOOK * tried * len(words))
+
+
+def time_of_texts(
+    phi: PretrainedMap,
+    texts: Sequence[str],
+    radius: float | None = None,
+    budget: int | str | None = None,
+    max_tokens: int | None = None,
+) -> float:
+    """Estimate how long the answers about many texts take: the shortest, the middle and the longest one are timed, and
+    those between lie between by their length. A text that cannot be encoded takes no time."""
+    ordered = sorted(texts, key=len)
+    known: dict[int, float] = {}
+    for text in (ordered[0], ordered[len(ordered) // 2], ordered[-1]):
+        if len(text) not in known:
+            known[len(text)] = _time_of_text(phi, text, radius, budget, max_tokens)
+    lengths = sorted(known)
+    total = 0.0
+    for text in ordered:
+        above = next(k for k, length in enumerate(lengths) if length >= len(text))
+        low, high = lengths[max(0, above - 1)], lengths[above]
+        share = 1.0 if high == low else (len(text) - low) / (high - low)
+        total += known[low] + share * (known[high] - known[low])
+    return total
+
+
+def _time_of_text(
+    phi: PretrainedMap, text: str, radius: float | None, budget: int | str | None, max_tokens: int | None
+) -> float:
+    try:
+        tokens = phi.encode(text, max_tokens)
+    except InputError:
+        return 0.0
+    if not tokens.pieces:
+        return 0.0
+    if budget == STEP:
+        return len(tokens.pieces) * time_of_run(phi, tokens.X, tokens.pieces[0][0], 0.1, "cpu")
+    if predicts(phi):
+        named = budget if isinstance(budget, str) else "default"
+        seconds = flip_seconds(phi, tokens, None, named, None, "cpu")
+        return seconds if not isinstance(budget, int) else seconds * search_steps(1, budget) / search_steps(1, None)
+    norms = [float(norm) * (SMALL if radius is None else radius) for norm in tokens.X.norm(dim=1)]
+    pieces = [k for piece in tokens.pieces for k in piece]
+    return search_seconds(phi, tokens.X, pieces, norms, budget, "cpu")
 
 
 def time_of_run(phi: FeatureMap, X: Tensor, token: int, radius: float, device: torch.device | str) -> float:

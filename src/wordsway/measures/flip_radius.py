@@ -65,7 +65,7 @@ def flip_radius(
     `model` is a classifier or a causal model (its prediction is the next token): a name, a folder, a hub id, a live
     model with its `tokenizer`, or a `PretrainedMap`. It may also be a feature map or a function of a text, with a
     `readout` of your own: a matrix (classes x features), or a vector whose sign is the prediction; `bias` is added to
-    the scores, and `classes` names them. `text` is one, encoded or not, rows (n, d), or a list: a data frame.
+    the scores, and `classes` names them. `text` is one, encoded or not, rows (n, d), or a list (`TextResults`).
 
     `word` is one word: itself, or its number from 1 (of rows: the row's number). `radius` is the largest move allowed,
     in units of each word's own norm; 1 allows to erase the word, and little is left of it beyond. A word of several

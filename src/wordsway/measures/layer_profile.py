@@ -133,7 +133,7 @@ def layer_profile(
     progress: Progress = None,
 ) -> LayerProfile:
     """Relative change of every layer's output when one word moves: see `LayerProfile` for the curves. A list of
-    texts gives one data frame.
+    texts gives `TextResults`.
 
     `word` is itself or its number from 1; `radius` counts in the norm of its embedding (of the longest of its pieces,
     which move together). `head` (from 1) draws the attention of one head of the first layer instead of all.

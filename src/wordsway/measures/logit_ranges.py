@@ -100,7 +100,7 @@ def logit_ranges(
 ) -> LogitRanges:
     """Bound the logits of a classifier, and their differences, over all moves of a word, of any size.
 
-    `word` is a word of the text or its number from 1; None is for all of them. A list of texts gives one data frame.
+    `word` is a word of the text or its number from 1; None is for all of them. A list of texts gives `TextResults`.
     The ranges come from the norm that ends the model, not from a search: nothing outside of them can be reached, and
     not all of what is inside. Where a model does not end so, an InputError says why. `progress` is called with (words
     done, words in all), or True to show it.

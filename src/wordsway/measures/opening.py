@@ -13,11 +13,11 @@ from torch import Tensor
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.from_callable import as_map
 from wordsway.maps.named import is_map, named_map
+from wordsway.measures.text_results import TextResults
 from wordsway.models.encoding.encode import encode
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.models.running.model import Transformer
-from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
 from wordsway.support.progress import Progress, shown_progress
 from wordsway.tokens import Tokens
@@ -95,9 +95,8 @@ def texts_of(given: Any) -> list[str | Tokens] | None:
 
 
 def over_texts(function: Function) -> Function:
-    """Let a function of a model or map and a text take a list of texts. It then returns one data frame: the tables of
-    all results below one another, with the number of the text from 1 as `text_number`. `progress` is called with (texts
-    done, texts in all); without it, a terminal shows a bar."""
+    """Let a function of a model or map and a text take a list of texts. It then returns the results of all
+    (`TextResults`). `progress` is called with (texts done, texts in all); without it, a terminal shows a bar."""
     parameters = inspect.signature(function).parameters
     _, text_name, *_ = parameters
 
@@ -123,15 +122,14 @@ def _with_text(
     return function(*given, **{**options, name: text})
 
 
-def _each(texts: Sequence[str | Tokens], told: Progress, measure: Callable[[Any], Any]) -> Any:
-    """Measure one text after another, and put their tables below one another."""
-    rows: list[dict[str, Any]] = []
+def _each(texts: Sequence[str | Tokens], told: Progress, measure: Callable[[Any], Any]) -> TextResults:
+    """Measure one text after another."""
+    results: list[Any] = []
     with shown_progress(told, "text", len(texts)) as tell:
         for number, text in enumerate(texts, 1):
             try:
-                result = measure(text)
+                results.append(measure(text))
             except InputError as error:
                 raise InputError(f"text {number} of {len(texts)}: {error}", argument=error.argument) from error
-            rows += [{"text_number": number, **row} for row in result.records()]
             tell(number, len(texts))
-    return frame(rows)
+    return TextResults(tuple(text if isinstance(text, str) else text.text for text in texts), tuple(results))

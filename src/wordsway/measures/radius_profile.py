@@ -57,7 +57,7 @@ def radius_profile(
 
     `model_or_map` is a model (name, folder, hub id, live with its `tokenizer`), of which `output` is observed (logits
     where it has them, else last), or a map (a name such as "raf", or one with weights) or a function of rows. `text` is
-    a text, an encoded one, rows (n, d), or a list of texts, which gives one data frame. `radii` are in units of each
+    a text, an encoded one, rows (n, d), or a list of texts, which gives `TextResults`. `radii` are in units of each
     word's own norm; they are searched from small to large, each beginning with what the one before found, so that the
     change never falls. `word` is one word, or its number from 1. With `flips`, the radius at which the prediction
     changes is searched as well (`flip_radius`); unless given, it is for classifiers. A word of several tokens has, at

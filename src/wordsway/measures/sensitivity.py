@@ -61,7 +61,7 @@ def word_sensitivity(
     `phi` is a model (a name such as "sentiment", a folder, a hub id, or a live one with its `tokenizer`), of which
     `output` is observed (logits where it has them, else last) and which moves enter `at` ("embeddings"); or a map (a
     name such as "raf", with weights drawn by `seed`, or one with weights), or any function of rows. `X` is a text, an
-    encoded one (`Tokens`), rows (n, d), or a list of texts, which gives one data frame. `encoder` embeds a text for a
+    encoded one (`Tokens`), rows (n, d), or a list of texts, which gives `TextResults`. `encoder` embeds a text for a
     map (minilm), and `max_tokens` crops it.
 
     `word` is the word that moves: itself, or its number from 1; else `token` is one index, a list of them, or "all" for

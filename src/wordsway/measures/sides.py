@@ -61,7 +61,7 @@ def subject_of(result: Result) -> str:
     """Say in plain words what a result is about."""
     if isinstance(result, FlipRadii):
         return "flips of a classifier" if result.kind == "class" else f"flips of the {result.kind} of a model"
-    return RESULT_SUBJECTS[result.format]
+    return RESULT_SUBJECTS[result.format.rpartition("/")[0]]
 
 
 def sides_of(results: Sequence[Result], names: Sequence[str], column: str | None) -> list[Table]:

@@ -14,12 +14,15 @@ from wordsway.measures.layer_profile import LayerProfile
 from wordsway.measures.profile_result import RadiusProfile
 from wordsway.measures.prompts import PromptChange
 from wordsway.measures.results import Sensitivity
+from wordsway.measures.text_results import TextResults
 from wordsway.report.comparison_report import of_comparison
 from wordsway.report.draws_report import of_draws
 from wordsway.report.measurement import facts_of, of_measurement
 from wordsway.report.parts import Facts, Grid, Report
 from wordsway.report.radius_results import of_flips, of_profile
 from wordsway.report.svg import picture
+from wordsway.report.texts_report import of_corpus, of_texts
+from wordsway.studies.corpus import Corpus
 from wordsway.support.digits import three
 from wordsway.support.result import Result
 
@@ -154,4 +157,6 @@ _KINDS: dict[str, Callable[[Any], Report]] = {
     RadiusProfile.format: of_profile,
     DrawComparison.format: of_draws,
     Comparison.format: of_comparison,
+    Corpus.format: of_corpus,
+    TextResults.format: of_texts,
 }

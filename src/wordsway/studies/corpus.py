@@ -1,80 +1,127 @@
-"""The public function `measure_texts`: how far each word of many texts can move a model, and what they have in common.
+"""The result of `measure_texts`: the words of many texts, and what they have in common."""
 
-Each text is a cell of a study, so a run that was stopped goes on where it was, on any engine.
-"""
-
-import os
+import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from wordsway import __version__
-from wordsway.studies.cells.words_cell import STEP, WordsCell
 from wordsway.studies.estimates import mean_interval
-from wordsway.studies.run.runner import Silent, run
-from wordsway.studies.run.tables import labelled_jobs
-from wordsway.studies.run.worker import Report
-from wordsway.studies.study import Job, Study
 from wordsway.support.errors import InputError
-from wordsway.support.plotting import dots
+from wordsway.support.plotting import BLUE, dots, new_axes, plain
 from wordsway.support.result import Result
 
-_COLUMNS = ("word", "word_text", "word_kind", "effect", "relative", "change", "upper", "prediction", "probability",
-            "probability_after", "prediction_after", "flips")  # fmt: skip
+# Columns of the table in their order, and what each of them says. A table has those that apply to what was measured.
+COLUMNS = {
+    "text_number": "number of the text, from 1: its row in your table",
+    "text": "the text",
+    "subject": "the model or map",
+    "word": "number of the word in its text, from 1",
+    "word_text": "the word",
+    "word_kind": "content, function (such as the, of, not) or punctuation",
+    "rank": "rank in its text by real_distance, 1 first; words that no real word flips share the last one",
+    "prediction": "the class (or next token) that the model predicts for the text as it is",
+    "probability": "the probability of that prediction",
+    "radius": "the largest change of the word's embedding that was allowed, in units of the embedding's own length",
+    "flips_at": "the smallest change found that flips the prediction, in the same units; empty: none found",
+    "flips_to": "the prediction after that change",
+    "real_word": "the nearest real word that flips the prediction in its place; empty: none of those tried",
+    "real_distance": "the distance of that real word, in the same units",
+    "tried": "how many real words were tried in its place, the nearest first",
+    "probability_after": "the lowest probability of the prediction found within the radius",
+    "best_word": "of the real words tried, the one that lowers that probability most",
+    "best_probability": "the probability with that real word",
+    "prediction_after": "the prediction after the step",
+    "flips": "1 where the step flips the prediction",
+    "fall": "by how much the step lowers the probability of the prediction",
+    "change": "the largest relative change of the output found; more may be possible",
+    "upper": "no change within the radius can exceed this",
+    "relative": "fall or change over its mean in the text: 1 is an average word there",
+}
 _ENOUGH = 200  # words of all texts from which a word must occur a few times to be listed
-_FEW = 3  # those few times
+_FEW = 3  # those few times; and the texts from which a mean has an interval
 
 
 @dataclass(frozen=True, repr=False)
 class Corpus(Result):
-    """The words of many texts: one row a word and `subject` (a model or a map).
+    """The words of many `texts`: one row a word and subject (a model or a map); in each text in the order of its
+    answer, what flips first or the largest change. `columns` are the user's own, with a value for each text. `failed`
+    has the error of each text (by its number from 1) that could not be measured, `empty` the numbers of empty ones.
+    `COLUMNS` says what each column means."""
 
-    `effect` is the fall of the predicted class's (or next token's) probability, or where there are no classes the
-    relative `change` of the output. `relative` is the effect over the mean of its text and subject: 1 is an average
-    word there, so that texts of any length can be compared. `failed` has the error of each text (by its number from 1)
-    that could not be measured, `empty` the numbers of empty ones.
-    """
-
-    format: ClassVar[str] = "wordsway.corpus/1"
-    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("text_number", "word", "word_text"), "effect")
+    format: ClassVar[str] = "wordsway.corpus/2"
 
     subjects: tuple[str, ...]
-    texts: int
-    radius: float
-    budget: str | int
+    texts: tuple[str, ...]
+    budget: str
     rows: tuple[dict[str, Any], ...]
+    columns: dict[str, Any] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     empty: tuple[int, ...] = ()
     version: str = __version__
     made: dict[str, Any] | None = None
 
-    def summary(self) -> str:
-        """Say how much was measured."""
-        names = ", ".join(self.subjects)
-        more = f"; {len(self.failed)} texts failed" if self.failed else ""
-        return f"{names}: {len(self.rows):,} words of {self.measured} texts, radius {self.radius:g}{more}"
+    @staticmethod
+    def of(
+        texts: Sequence[str],
+        subjects: Sequence[str],
+        by_cell: Mapping[tuple[str, str], Sequence[dict[str, Any]]],
+        errors: Mapping[tuple[str, str], str],
+        columns: Mapping[str, Sequence[Any]],
+        budget: str,
+    ) -> "Corpus":
+        """Put the rows of (subject, text) into the order of the texts."""
+        rows: list[dict[str, Any]] = []
+        failed: dict[str, str] = {}
+        for subject in subjects:
+            for number, text in enumerate(texts, 1):
+                answer = by_cell.get((subject, text))
+                if answer is None and text.strip():
+                    failed[str(number)] = errors.get((subject, text), "not measured")
+                about = {"text_number": number, "subject": subject}
+                rows += [about | row for row in _completed(answer or ())]
+        empty = tuple(number for number, text in enumerate(texts, 1) if not text.strip())
+        own = {name: list(values) for name, values in columns.items()}
+        return Corpus(tuple(subjects), tuple(texts), budget, tuple(rows), own, failed, empty)
+
+    @property
+    def compared(self) -> tuple[tuple[str, ...], str]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The columns that tell rows apart, and the one that separates words."""
+        return ("text_number", "word", "word_text"), self.separating()
 
     @property
     def measured(self) -> int:
         """The number of texts with results."""
         return len({row["text_number"] for row in self.rows})
 
-    @property
-    def unit(self) -> str:
-        """The meaning of `effect`."""
-        classes = bool(self.rows) and self.rows[0].get("probability") is not None
-        return "fall of the predicted probability" if classes else "relative change of the output"
+    def separating(self, subject: str | None = None) -> str:
+        """Name the column that separates the words of a subject: "flips_at" (the smaller, the easier to flip), "fall"
+        or "change"."""
+        row = self._of(subject)[0]
+        return next(name for name in ("flips_at", "fall", "change") if name in row)
+
+    def summary(self) -> str:
+        """Say how much was measured."""
+        names = ", ".join(self.subjects)
+        more = f"; {len(self.failed)} texts failed" if self.failed else ""
+        return f"{names}: {len(self.rows):,} words of {self.measured} texts{more}"
 
     def records(self) -> list[dict[str, Any]]:
-        """Make the table: one row a word of a text, and a subject."""
-        return [dict(row) for row in self.rows]
+        """Make the table: one row a word of a text and a subject, with the text and the user's own columns."""
+        found = []
+        for row in self.rows:
+            place = row["text_number"] - 1
+            own = {name: values[place] for name, values in self.columns.items()}
+            rest = {name: value for name, value in row.items() if name != "text_number"}
+            found.append({"text_number": place + 1, **own, "text": self.texts[place], **rest})
+        return found
 
     def words(self, subject: str | None = None) -> list[dict[str, Any]]:
-        """Rank the words that occur often enough by their `relative` effect: its mean, with an interval over their
-        occurrences; the intervals of all words hold together with a probability of 95% (Bonferroni's). Of many words,
-        the one with the largest lower end comes first, so that one that was seen a few times leads only where they
-        agree. The case of letters makes no difference."""
+        """Rank the words that occur often enough, without regard to case. `value` is the mean over texts of what
+        separates words: `flips_at` where a flip was found (`flipped` is the share of occurrences, `real` that with a
+        real word), else `relative`. From three texts on it has an interval (`low` to `high`); all of them
+        hold together with a probability of 95% (Bonferroni's)."""
         rows = self._of(subject)
         least = _FEW if len(rows) >= _ENOUGH else 1
         return self._ranked([(row["word_text"].casefold(), row) for row in rows], least)
@@ -84,45 +131,71 @@ class Corpus(Result):
         return self._ranked([(row["word_kind"], row) for row in self._of(subject)], 1)
 
     def by_text(self, subject: str | None = None) -> list[dict[str, Any]]:
-        """Summarise each text: its largest and its mean effect, the word of the largest, and how many words flip the
-        prediction."""
+        """Summarise each text: its prediction, the nearest real word that flips it (`real_word` for `real_of`), the
+        `first_word`, which needs the smallest change (or makes the largest), and for how many words a flip was
+        found."""
+        separating = self.separating(subject)
         groups: dict[int, list[dict[str, Any]]] = {}
         for row in self._of(subject):
             groups.setdefault(row["text_number"], []).append(row)
         found = []
         for number, rows in groups.items():
-            top = max(rows, key=lambda row: row["effect"])
-            line = {"text_number": number, "words": len(rows), "prediction": top.get("prediction")}
-            line |= {"probability": top.get("probability"), "top_word": top["word_text"], "largest": top["effect"]}
-            line["mean"] = statistics.fmean(row["effect"] for row in rows)
-            flips = [row["flips"] for row in rows if row.get("flips") is not None]
-            found.append(line | {"flips": sum(flips) if flips else None})
+            line: dict[str, Any] = {"text_number": number, "text": self.texts[number - 1], "words": len(rows)}
+            line |= {name: rows[0][name] for name in ("prediction", "probability") if name in rows[0]}
+            if separating == "flips_at":
+                near = min(rows, key=lambda row: math.inf if row["flips_at"] is None else row["flips_at"])
+                real = rows[0]  # the first of the answer
+                line |= {"real_of": real["word_text"] if real["real_word"] is not None else None}
+                line |= {"real_word": real["real_word"], "real_distance": real["real_distance"]}
+                line |= {"first_word": near["word_text"] if near["flips_at"] is not None else None}
+                line |= {"flips_at": near["flips_at"], "flips_to": near["flips_to"]}
+                line |= {"flipped": _count(rows, "flips_at"), "real_flips": _count(rows, "real_word")}
+                found.append(line)
+                continue
+            top = max(rows, key=lambda row: row[separating])
+            line |= {"first_word": top["word_text"], separating: top[separating]}
+            line["mean"] = statistics.fmean(row[separating] for row in rows)
+            found.append(line | ({"flips": sum(row["flips"] for row in rows)} if "flips" in top else {}))
         return found
 
+    def finding(self, subject: str | None = None) -> str:
+        """Say which word leads, in a sentence."""
+        name, first = subject or self.subjects[0], self.words(subject)[0]
+        word = f"\u201c{first['text']}\u201d"
+        if self.separating(subject) != "flips_at":
+            return f"{name}: {word} can change the output most, {first['value']:.2g} times an average word of its text"
+        texts = self.by_text(subject)
+        flipped = sum(row["flips_at"] is not None for row in texts)
+        line = f"{name}: a change of one word flips {flipped} of {len(texts)} texts"
+        return line if first["value"] is None else f"{line}; {word} needs least, {first['value']:.2g} of its length"
+
     def plot(self, ax: Any = None) -> Any:
-        """Draw the words that move the first subject most, relative to the other words of their texts. Returns the
-        axes."""
-        ranked = self.words()[:20]
-        names = [f"{each['text']} (x{each['occurrences']})" for each in ranked]
+        """Draw the words that lead for the first subject. Returns the axes."""
+        flips = self.separating() == "flips_at"
+        ranked = [each for each in self.words() if each["value"] is not None][:20]
+        names = [f"{each['text']} ({_times(each, flips)})" for each in ranked]
         spans = [None if each["low"] is None else (each["low"], each["high"]) for each in ranked]
-        label = "effect relative to the mean of the word's text (1: an average word; line: 95%, all words together)"
-        title = f"{self.subjects[0]}: words with the largest effect, {self.measured} texts"
-        return dots(ax, names, [each["relative"] for each in ranked], spans, 1.0, label, title)
+        label = "change over the mean of its text (dotted: an average word)"
+        if flips:
+            label = "smallest change found that flips, over the word's length (dotted: most allowed)"
+        label += "\nmean over texts; line: 95% interval" if any(spans) else "\nmean over texts"
+        mark = self.rows[0]["radius"] if flips else 1.0
+        title = self.finding().replace("; ", "\n").replace(" most, ", " most,\n")
+        return dots(ax, names, [each["value"] for each in ranked], spans, mark, label, title)
 
     def plot_texts(self, ax: Any = None) -> Any:
-        """Draw how the largest and the mean change of a text are distributed over the texts. Returns the axes."""
-        from wordsway.support.plotting import BLUE, GREY, new_axes, plain
-
+        """Draw how the smallest flip (or the largest fall or change) of a text is distributed over the texts. Returns
+        the axes."""
         axes = ax or new_axes(7.4, 3.6)
-        rows = self.by_text()
-        for name, colour in (("mean", GREY), ("largest", BLUE)):
-            axes.hist([row[name] for row in rows], bins=min(30, max(5, len(rows) // 4)), color=colour, alpha=0.7,
-                      label=f"{name} effect of a word of the text")  # fmt: skip
-        axes.set_xlabel(f"{self.unit}, radius {self.radius:g}")
+        column = self.separating()
+        rows = [row for row in self.by_text() if row[column] is not None]
+        axes.hist([row[column] for row in rows], bins=min(30, max(5, len(rows) // 4)), color=BLUE, alpha=0.8)
+        most = "smallest" if column == "flips_at" else "largest"
+        axes.set_xlabel(plain(f"{most} {column} of a word of the text"))
         axes.set_ylabel("texts")
-        axes.set_title(plain(f"{self.subjects[0]}: over {len(rows)} texts"), loc="left", fontsize=10, fontweight="bold")
+        title = f"{self.subjects[0]}: {len(rows)} of {self.measured} texts" + (" flip" if column == "flips_at" else "")
+        axes.set_title(plain(title), loc="left", fontsize=10, fontweight="bold")
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize=8.5)
         return axes
 
     def _of(self, subject: str | None) -> list[dict[str, Any]]:
@@ -135,116 +208,83 @@ class Corpus(Result):
         groups: dict[str, list[dict[str, Any]]] = {}
         for name, row in named:
             groups.setdefault(name, []).append(row)
-        kept = {name: rows for name, rows in groups.items() if len(rows) >= least}
-        found = []
-        for name, rows in kept.items():
-            mean = mean_interval([row["relative"] for row in rows], len(kept))
-            line = {"text": name, "occurrences": len(rows), "texts": len({row["text_number"] for row in rows})}
-            line |= {"relative": mean.value, "low": mean.low, "high": mean.high}
-            flips = [row["flips"] for row in rows if row.get("flips") is not None]
-            line |= {"effect": statistics.fmean(row["effect"] for row in rows)}
-            found.append(line | {"flips": statistics.fmean(flips) if flips else None})
-        return sorted(found, key=lambda line: -(line["relative"] if line["low"] is None or least < 2 else line["low"]))
+        flips = bool(named) and "flips_at" in named[0][1]
+        shown = {name: rows for name, rows in groups.items() if len(rows) >= least}
+        lines = [_line(name, rows, flips, len(shown)) for name, rows in shown.items()]
+        if flips:
+            return sorted(
+                lines, key=lambda line: (-line["flipped"], math.inf if line["value"] is None else line["value"])
+            )
+        careful = least > 1  # of many words, one that leads should lead in its texts together
+        return sorted(lines, key=lambda line: -(line["low"] if careful and line["low"] else line["value"]))
 
 
-class _Told(Silent):
-    """Passes (texts done, texts in all) on."""
-
-    def __init__(self, progress: Callable[[int, int], None] | None) -> None:
-        self.progress, self.done, self.total = progress or (lambda done, total: None), 0, 0
-
-    def begin(self, plan: Any, engine: Any) -> None:
-        self.done, self.total = plan.done, len(plan.jobs)
-        self.progress(self.done, self.total)
-
-    def finished(self, job: Job, report: Report) -> None:
-        self.done += 1
-        self.progress(self.done, self.total)
-
-
-def measure_texts(
-    texts: Sequence[str],
-    model: str | Sequence[str] | None = None,
-    *,
-    map: str | Sequence[str] | None = None,
-    output: str | None = None,
-    radius: float = 0.1,
-    budget: str | int = STEP,
-    max_tokens: int | None = None,
-    seed: int = 0,
-    store: str | os.PathLike[str] | None = None,
-    engine: str = "processes",
-    workers: int | None = None,
-    scheduler: str | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Corpus:
-    """Measure every word of many texts: how far it can move a model (or several), or a map.
-
-    The budget "step" is one gradient step a word, for models: a change that was found, smaller than what a search
-    finds, in one run of the model a word (200 reviews of 120 words: about 20 minutes of one core; short sentences:
-    about one). A map is searched with "quick" then. Others are the budgets of `word_sensitivity`, which take hours for
-    hundreds of reviews. `radius` is in units of each word's own norm: small, since words differ most there.
-
-    With `store`, a folder, every text is kept there as soon as it is measured, and a call that was stopped goes on
-    where it was. `engine` is one of `run`: all give the same table. Texts that are too long are errors of those texts
-    (`failed`) unless `max_tokens` crops them; empty ones are counted. `progress` gets (texts done, texts in all).
-    """
-    listed = [(number, text) for number, text in enumerate(texts, 1) if text.strip()]
-    if not listed:
-        raise InputError("there is no text to measure", argument="texts")
-    if (model is None) == (map is None):
-        raise InputError("give a model or a map: ws.measure_texts(texts, 'sentiment')", argument="model")
-    field_name, given = ("model", model) if model is not None else ("map", map)
-    subjects = [given] if isinstance(given, str) else list(given or ())
-    grid: dict[str, Any] = {"measure": "words", field_name: subjects, "text": list(dict.fromkeys(t for _, t in listed))}
-    grid |= {"radius": float(radius), "budget": budget, "seed": seed}
-    grid |= {name: value for name, value in (("output", output), ("max_tokens", max_tokens)) if value is not None}
-    study = Study("words", grid)
-    options: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "watcher": _Told(progress)}
-    table = run(study, store, engine, retry_failed=True, **options)
-    if not table.rows:
-        raise InputError(f"no text could be measured: {next(iter(table.failed.values()))}")
-    errors: dict[tuple[str, str], str] = {}
-    for label, _, job in labelled_jobs(study):
-        if label in table.failed and isinstance(job.cell, WordsCell):
-            errors[getattr(job.cell, field_name), job.cell.text] = table.failed[label]
-    return _corpus(table, errors, listed, tuple(subjects), field_name, radius, budget, len(texts))
-
-
-def _corpus(
-    table: Any,
-    errors: Mapping[tuple[str, str], str],
-    listed: Sequence[tuple[int, str]],
-    subjects: tuple[str, ...],
-    field_name: str,
-    radius: float,
-    budget: str | int,
-    count: int,
-) -> Corpus:
-    """Put the rows of a run into the order of the texts; `errors` are those of cells, by subject and text."""
-    by_cell: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in table.rows:
-        by_cell.setdefault((row[field_name], row["text"]), []).append(row)
+def _completed(answer: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of a text with the columns that they have, in their order, and what follows from them."""
     rows: list[dict[str, Any]] = []
-    failed: dict[str, str] = {}
-    for subject in subjects:
-        for number, text in listed:
-            found = by_cell.get((subject, text))
-            if found is None:
-                failed[str(number)] = errors.get((subject, text), "not measured")
-                continue
-            effects = [_effect(row) for row in found]
-            mean = statistics.fmean(effects) or 1.0
-            for row, effect in zip(found, effects, strict=True):
-                known = {**row, "effect": effect, "relative": effect / mean}
-                rows.append({"text_number": number, "subject": subject, **{k: known.get(k) for k in _COLUMNS}})
-    numbers = {number for number, _ in listed}
-    empty = tuple(number for number in range(1, count + 1) if number not in numbers)
-    return Corpus(subjects, count, radius, budget, tuple(rows), failed, empty)
+    for row in answer:
+        full = {**row, "radius": row["allowed"]}
+        if "prediction_after" in row:
+            full["fall"] = row["probability"] - row["probability_after"]
+        rows.append({name: full[name] for name in COLUMNS if name in full and name not in ("text", "subject")})
+    separating = next((name for name in ("flips_at", "fall", "change") if rows and name in rows[0]), "flips_at")
+    if separating != "flips_at":
+        mean = statistics.fmean(row[separating] for row in rows) or 1.0
+        rows = sorted((row | {"relative": row[separating] / mean} for row in rows), key=lambda row: -row[separating])
+    if all(row.get("upper") is None for row in rows):
+        rows = [{name: value for name, value in row.items() if name != "upper"} for row in rows]
+    return rows
 
 
-def _effect(row: dict[str, Any]) -> float:
-    """Compute the effect of a word in its user's units."""
-    if row.get("probability") is None or row.get("probability_after") is None:
-        return row["change"]
-    return row["probability"] - row["probability_after"]
+def _line(name: str, rows: Sequence[dict[str, Any]], flips: bool, together: int) -> dict[str, Any]:
+    """Summarise the occurrences of a word, one of `together`: the mean over texts of the mean of each text."""
+    column = "flips_at" if flips else "relative"
+    groups: dict[int, list[float]] = {}
+    for row in rows:
+        if row[column] is not None:
+            groups.setdefault(row["text_number"], []).append(row[column])
+    texts = len({row["text_number"] for row in rows})
+    line: dict[str, Any] = {"text": name, "occurrences": len(rows), "texts": texts, "value": None}
+    line |= {"low": None, "high": None}
+    if groups:
+        mean = mean_interval([statistics.fmean(values) for values in groups.values()], together)
+        line["value"] = mean.value
+        if len(groups) >= _FEW and mean.low is not None:
+            line |= {"low": max(0.0, mean.low), "high": mean.high}  # no value can be negative
+    if flips:
+        line |= {"flipped": _count(rows, "flips_at") / len(rows), "real": _count(rows, "real_word") / len(rows)}
+    elif "flips" in rows[0]:
+        line["flips"] = statistics.fmean(row["flips"] for row in rows)
+    return line
+
+
+def _count(rows: Sequence[dict[str, Any]], column: str) -> int:
+    return sum(row[column] is not None for row in rows)
+
+
+def _times(line: Mapping[str, Any], flips: bool) -> str:
+    """Count the occurrences of a word, and of those the ones that flip where not all do."""
+    some = f"{round(line['flipped'] * line['occurrences'])} of " if flips and line["flipped"] < 1 else ""
+    return f"{some}{line['occurrences']}x in {line['texts']} text{'s' if line['texts'] > 1 else ''}"
+
+
+def check_columns(columns: Any, count: int) -> dict[str, list[Any]]:
+    """Check a user's own columns: one value a text. One that is called like a column of ours gets "your_" before its
+    name; values that are neither numbers nor strings become strings."""
+    found: dict[str, list[Any]] = {}
+    for name, values in columns.items():  # of a dict or a data frame
+        listed = [_plain_value(value) for value in values]
+        if len(listed) != count:
+            raise InputError(f"column {name!r} has {len(listed)} values for {count} texts", argument="columns")
+        own = f"your_{name}" if str(name) in COLUMNS else str(name)
+        if own in found or (own != str(name) and own in columns):
+            raise InputError(f"two columns would be called {own!r}; rename one of them", argument="columns")
+        found[own] = listed
+    return found
+
+
+def _plain_value(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") and not isinstance(value, str) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value if isinstance(value, str | int | float | None) else str(value)

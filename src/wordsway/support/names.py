@@ -93,7 +93,7 @@ CELLS = Registry(
         "training": f"{_CELLS}.training_cell:TrainingCell",
         "pairs": f"{_CELLS}.pairs_cell:PairsCell",
         "random_change": f"{_CELLS}.random_change_cell:RandomChangeCell",
-        "words": f"{_CELLS}.words_cell:WordsCell",
+        "answers": f"{_CELLS}.words_cell:WordsCell",
     },
 )
 
@@ -109,31 +109,34 @@ RESULTS = {
     "wordsway.layers/2": f"{_MEASURES}.layer_profile:LayerProfile",
     "wordsway.attention/2": f"{_MEASURES}.attention_maps:AttentionMaps",
     "wordsway.prompts/1": f"{_MEASURES}.prompts:PromptChange",
+    "wordsway.texts/1": f"{_MEASURES}.text_results:TextResults",
     "wordsway.comparison/2": f"{_MEASURES}.comparison:Comparison",
     "wordsway.curve/1": "wordsway.studies.curve:Curve",
     "wordsway.flips/1": "wordsway.studies.generalize:Flips",
     "wordsway.differences/1": "wordsway.studies.compare_runs:Differences",
     "wordsway.table/1": "wordsway.studies.run.tables:Table",
-    "wordsway.corpus/1": "wordsway.studies.corpus:Corpus",
+    "wordsway.corpus/2": "wordsway.studies.corpus:Corpus",
 }
 
-# What a result is about, in the words of a sentence to its user.
+# What a result is about, in the words of a sentence to its user; by its format without the version.
 RESULT_SUBJECTS = {
-    "wordsway.sensitivity/2": "changes by the words of one map or model",
-    "wordsway.draws/1": "draws of random maps",
-    "wordsway.flip-radius/1": "flips of a prediction",
-    "wordsway.radius-profile/1": "changes of an output at one or more radii",
-    "wordsway.logit_ranges/1": "proven ranges of logits",
-    "wordsway.substitution/1": "one replaced word beside the worst case",
-    "wordsway.substitutions/1": "real words in the place of others",
-    "wordsway.layers/1": "the layers of a model",
-    "wordsway.attention/1": "attention weights",
-    "wordsway.prompts/1": "two prompts",
-    "wordsway.comparison/2": "a comparison of other results",
-    "wordsway.curve/1": "a curve over the length of texts",
-    "wordsway.flips/1": "learning of flipped labels",
-    "wordsway.table/1": "a study's run",
-    "wordsway.corpus/1": "the words of many texts",
+    "wordsway.sensitivity": "changes by the words of one map or model",
+    "wordsway.draws": "draws of random maps",
+    "wordsway.flip-radius": "flips of a prediction",
+    "wordsway.radius-profile": "changes of an output at one or more radii",
+    "wordsway.logit_ranges": "proven ranges of logits",
+    "wordsway.substitution": "one replaced word beside the worst case",
+    "wordsway.substitutions": "real words in the place of others",
+    "wordsway.layers": "the layers of a model",
+    "wordsway.attention": "attention weights",
+    "wordsway.prompts": "two prompts",
+    "wordsway.comparison": "a comparison of other results",
+    "wordsway.curve": "a curve over the length of texts",
+    "wordsway.flips": "learning of flipped labels",
+    "wordsway.table": "a study's run",
+    "wordsway.corpus": "the words of many texts",
+    "wordsway.texts": "the words of some texts",
+    "wordsway.differences": "the cells that two runs share",
 }
 
 

@@ -19,9 +19,9 @@ Progress = Tell | bool | None  # of a library call: a function of (done, in all)
 LINE_EVERY = 10.0  # seconds, where stderr is no terminal
 LONG = 5.0  # seconds in all, from which work is announced with an estimate
 _SOON = 1.5  # seconds after which the pace says how long the rest takes
-_TELLING = 0.1  # share of the work from which the pace tells more than what was expected before
 _FEWEST = 50  # things to do below which a library call shows no bar of its own
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+_within: ContextVar[Tell | None] = ContextVar("within", default=None)
 
 
 @contextmanager
@@ -32,6 +32,23 @@ def quietly(quiet: bool = True) -> Iterator[None]:
         yield
     finally:
         _quiet.reset(before)
+
+
+@contextmanager
+def heard_within(listener: Tell) -> Iterator[None]:
+    """Let a listener hear of progress inside the parts of some work, as far as they run in this thread."""
+    before = _within.set(listener)
+    try:
+        yield
+    finally:
+        _within.reset(before)
+
+
+def tell_within(done: int, total: int) -> None:
+    """Tell whoever listens how much of a part of some work is done."""
+    listener = _within.get()
+    if listener is not None:
+        listener(done, total)
 
 
 def say(line: str) -> None:
@@ -94,17 +111,23 @@ class Pace:
     def update(self, done: int, total: int, label: str = "") -> None:
         self.done, self.total, self.label = done, total, label
         gone = time.monotonic() - self.began
-        if done and gone >= _SOON:
+        if done and gone >= _SOON and self.expected is None:
             self.announce(gone * total / done)
+
+    def _rest(self, gone: float) -> float | None:
+        """Estimate the seconds that are left: what is expected at first, and slowly the pace so far."""
+        share = self.done / self.total if self.total else 0.0
+        if not share:
+            return None if self.expected is None or self.expected <= gone else self.expected - gone
+        if self.expected is None:
+            return gone * (1 - share) / share
+        return (1 - share) * (gone + (1 - share) * self.expected)
 
     def line(self) -> str:
         """Describe it in one line."""
         gone = time.monotonic() - self.began
         counted = f"{self.what} {self.done} of {self.total}" if self.total else self.what
-        if self.done and self.done >= _TELLING * self.total:
-            rest = gone * (self.total - self.done) / self.done
-        else:
-            rest = None if self.expected is None else max(0.0, self.expected - gone) or None
+        rest = self._rest(gone)
         left = "" if rest is None else f", about {duration(rest)} left"
         return f"{counted}, {exactly(gone)} so far{left}" + (f"  {self.label}" if self.label else "")
 

@@ -134,7 +134,10 @@
     const body = make("tbody");
     for (const row of rows) {
       const made = make("tr");
-      for (const value of row) made.append(make("td", text(value, digits), typeof value === "number" ? "number" : ""));
+      for (const value of row) {
+        const kind = typeof value === "number" ? "number" : text(value).length > 30 ? "long" : "";
+        made.append(make("td", text(value, digits), kind));
+      }
       body.append(made);
     }
     section.querySelector("tbody").replaceWith(body);
