@@ -13,6 +13,7 @@ from wordsway.support.digits import probability_name, three
 if TYPE_CHECKING:
     from wordsway.studies.corpus import Corpus
 
+_INTERVALS = "95% intervals hold for all rows of a table together, and are given from three texts on."
 _FIRST = 10  # words, texts and errors that are shown
 _OF_FLIPS = (
     "flips at: the smallest change of the word's embedding found to flip the prediction, in units of the embedding's "
@@ -43,11 +44,7 @@ def show_corpus(found: "Corpus") -> None:
     kinds = {found.separating(subject) for subject in found.subjects}
     notes = ([_OF_TEXTS, _OF_FLIPS] if "flips_at" in kinds else []) + ([_OF_CHANGES] if kinds - {"flips_at"} else [])
     notes += [_OF_STEPS] if found.budget == "step" else []
-    few = (
-        "95% intervals, which hold for all rows of a table together, are given from three texts on."
-        if any(_intervals(found, s) for s in found.subjects)
-        else ""
-    )
+    few = _INTERVALS if any(_intervals(found, s) for s in found.subjects) else ""
     for line in (*notes, f"Words are counted without regard to case. {few}".strip(), NOT_IMPORTANCE):
         console.print(line, soft_wrap=True)
     if found.empty:

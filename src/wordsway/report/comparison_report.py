@@ -1,7 +1,5 @@
 """Results side by side as a report."""
 
-from dataclasses import replace
-
 from wordsway.measures.comparison import Comparison
 from wordsway.measures.ranks import NOT_IMPORTANCE
 from wordsway.report.measurement import facts_of
@@ -28,7 +26,7 @@ def of_comparison(result: Comparison) -> Report:
     if result.same:
         caption.append("Differences are second minus first; a hollow dot is a tie.")
     shown = picture(result.plot().figure, "Side by side", caption)
-    table = replace(Grid.of("All rows", "comparison", result.records()), digits=3)
+    table = Grid.of("All rows", "comparison", result.records())
     made = result.made or {}
     known = facts_of(made) or [("version", f"wordsway {result.version}")]
     facts = Facts("How it was made", known, made.get("command"))

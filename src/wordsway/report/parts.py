@@ -23,8 +23,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table that can be sorted, filtered and taken away as CSV. `note` says what is not in it; numbers are shown with
-    so many significant `digits`."""
+    """A table that can be sorted, filtered and taken away as CSV. `note` says what is not in it."""
 
     kind: ClassVar[str] = "grid"
     title: str
@@ -32,7 +31,6 @@ class Grid:
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Any]]
     note: str = ""
-    digits: int = 4
 
     @staticmethod
     def of(
@@ -66,8 +64,7 @@ class Grid:
 
     @property
     def data(self) -> dict[str, Any]:
-        return {"name": self.name, "columns": list(self.columns), "rows": [list(row) for row in self.rows],
-                "digits": self.digits}  # fmt: skip
+        return {"name": self.name, "columns": list(self.columns), "rows": [list(row) for row in self.rows]}
 
 
 @dataclass(frozen=True)

@@ -71,14 +71,12 @@ def _about(result: Corpus, subject: str) -> list[Any]:
     caption = ["Each dot is a word, counted without regard to case; in brackets: how often it occurs."]
     first = "Words that need the smallest change to flip the prediction" if flips else "Words with the largest change"
     if any(row["low"] is not None for row in result.words(subject)[:20]):
-        caption.append(
-            "Lines are 95% intervals of the mean, for all words together, where a word is in three texts or more."
-        )
+        caption.append("Lines are 95% intervals of the mean that hold together, for words of three texts or more.")
     shown = [picture(result.plot().figure, first, caption)] if subject == result.subjects[0] else []
     texts = [_named(row, _TEXTS | ({} if flips else _CHANGED)) for row in result.by_text(subject)]
     title = "What flips each text" if flips else "What changes each text most"
     names = _WORDS | (_FLIPPED if flips else {"value": "change over the mean of its text"})
-    note = "Words are counted without regard to case. 95% intervals, for all words together, are given from three texts on."
+    note = "Words are counted without regard to case. 95% intervals hold together, and are given from three texts on."
     words = [_named(row, names) for row in result.words(subject)]
     kinds = [_named(row, names | {"text": "kind of word"}) for row in result.kinds(subject)]
     grids = [

@@ -121,7 +121,7 @@
 
   /* Tables: the data is beside each; what is shown is a page of it. */
   const PAGE = 50, FEW = 8, tables = new WeakMap();
-  const text = (value, digits) => (value === null ? "" : typeof value === "number" ? number(value, digits) : String(value));
+  const text = (value) => (value === null ? "" : typeof value === "number" ? number(value) : String(value));
   const state = (section) => {
     if (!tables.has(section)) {
       const data = JSON.parse(section.querySelector('script[type="application/json"]').textContent);
@@ -130,13 +130,12 @@
     return tables.get(section);
   };
   const put = (section, rows) => {
-    const digits = state(section).digits;
     const body = make("tbody");
     for (const row of rows) {
       const made = make("tr");
       for (const value of row) {
         const kind = typeof value === "number" ? "number" : text(value).length > 30 ? "long" : "";
-        made.append(make("td", text(value, digits), kind));
+        made.append(make("td", text(value), kind));
       }
       body.append(made);
     }
@@ -157,7 +156,7 @@
   const arrange = (section) => {
     const table = state(section), wanted = section.querySelector("input").value.trim().toLowerCase();
     let rows = table.rows;
-    if (wanted) rows = rows.filter((row) => row.some((value) => text(value, table.digits).toLowerCase().includes(wanted)));
+    if (wanted) rows = rows.filter((row) => row.some((value) => text(value).toLowerCase().includes(wanted)));
     if (table.column !== null) {
       const sign = table.down ? -1 : 1, column = table.column;
       rows = [...rows].sort((a, b) => {
