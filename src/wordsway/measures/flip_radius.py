@@ -85,15 +85,7 @@ def flip_radius(
     words = words_of_text(encoded, len(X))
     tokens = [token for k in chosen for token in words[k][2]]
     most = _words_to_try(real_words, budget)
-
-    steps = search_steps(len(tokens), budget), LOOK * most  # of the search, and of each word's real ones
-
-    def told(share: float, words: int = 0) -> None:
-        if cancel:
-            cancel()
-        if callable(progress):
-            progress(round(share * steps[0] + words * steps[1]), round(steps[0] + len(chosen) * steps[1]))
-
+    told = _teller(progress, cancel, search_steps(len(tokens), budget), LOOK * most, len(chosen))
     with phi.cancellable(cancel):
         found = find_flips(margins, tokens, limit, budget, seed, told)
         flips = {token: checked_flip(margins, token, found[token], limit) for token in tokens}
@@ -107,7 +99,6 @@ def flip_radius(
             told(1.0, len(entries))
             if each:
                 each(entry)
-    second = margins.second()
     return FlipRadii(
         prediction=margins.name(margins.predicted),
         probability=margins.probability(margins.scores),
@@ -121,9 +112,22 @@ def flip_radius(
         checked=f"plain map, {phi.plain_precision}",
         version=__version__,
         deltas=deltas,
-        second=second,
+        second=margins.second(),
         kind="next token" if isinstance(phi, PretrainedMap) and not phi.model.classifies else "class",
     )
+
+
+def _teller(progress: Progress, cancel: Cancel | None, search: float, real: float, count: int) -> Callable[..., None]:
+    """Make a function of the share of the search and the words that are done, which says how far that is: in runs, of
+    which the search makes so many, and the real words of each of `count` words."""
+
+    def told(share: float, words: int = 0) -> None:
+        if cancel:
+            cancel()
+        if callable(progress):
+            progress(round(share * search + words * real), round(search + count * real))
+
+    return told
 
 
 def _words_to_try(real_words: int | None, budget: int | str | None) -> int:
