@@ -118,7 +118,7 @@ def _encoder(result: "DrawComparison") -> str:
 
 def _reading(result: "DrawComparison") -> str:
     """Say what the numbers are."""
-    reach = "its own length" if result.radius == 1 else f"{result.radius:g} times its own length"
+    reach = "its own norm" if result.radius == 1 else f"{result.radius:g} times its own norm"
     over = "Mean and sd over draws of the" if len(result.seeds) > 1 else "The"
     return (
         f"{over} largest relative change that a search found when a word's embedding may change by {reach}; pale: up "

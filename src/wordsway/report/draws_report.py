@@ -96,7 +96,7 @@ def _facts(result: DrawComparison) -> Facts:
     known = [(each.name, ", ".join(f"{key} {value}" for key, value in each.map.items())) for each in result.maps]
     keys = ("encoder", "revision", "layer", "normalized")
     source = ", ".join(f"{key} {result.text[key]}" for key in keys if result.text.get(key) is not None)
-    known += [("encoded by", source), ("radius", f"{result.radius:g} of a word's own length")]
+    known += [("encoded by", source), ("radius", f"{result.radius:g} of a word's own norm")]
     known.append(("seeds of the draws", ", ".join(map(str, result.seeds))))
     known += facts_of(made) or [("version", f"wordsway {result.version}")]
     return Facts("How it was made", known, made.get("command"))

@@ -51,7 +51,7 @@ def _flip_lead(result: FlipRadii) -> list[str]:
     missing = len(result.words) - len(result.flipped)
     if missing:
         lead.append(
-            f"For {missing} of {len(result.words)} words no change of up to {result.limit:g} times their length was "
+            f"For {missing} of {len(result.words)} words no change of up to {result.limit:g} times their norm was "
             "found that does."
         )
     if any(math.isinf(word.certified) for word in result.words):

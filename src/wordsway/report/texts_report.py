@@ -26,7 +26,7 @@ _FLIPPED = {"value": "flips at (mean)", "flipped": "share of places with a flip"
 
 _NOTE = (
     "The nearest real word that flips the prediction, in the place of which word and at which distance; then the word "
-    "that needs the smallest change of its embedding, and that change. Both are in units of the embedding's own length."
+    "that needs the smallest change of its embedding, and that change. Both are in units of the embedding's own norm."
 )
 
 

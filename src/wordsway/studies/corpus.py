@@ -23,7 +23,7 @@ COLUMNS = {
     "rank": "rank in its text by real_distance, 1 first; words that no real word flips share the last one",
     "prediction": "the class (or next token) that the model predicts for the text as it is",
     "probability": "the probability of that prediction",
-    "radius": "the largest change of the word's embedding that was allowed, in units of the embedding's own length",
+    "radius": "the largest change of the word's embedding that was allowed, in units of the embedding's own norm",
     "flips_at": "the smallest change found that flips the prediction, in the same units; empty: none found",
     "flips_to": "the prediction after that change",
     "real_word": "the nearest real word that flips the prediction in its place; empty: none of those tried",
@@ -167,7 +167,7 @@ class Corpus(Result):
         texts = self.by_text(subject)
         flipped = sum(row["flips_at"] is not None for row in texts)
         line = f"{name}: a change of one word flips {flipped} of {len(texts)} texts"
-        return line if first["value"] is None else f"{line}; {word} needs least, {first['value']:.2g} of its length"
+        return line if first["value"] is None else f"{line}; {word} needs least, {first['value']:.2g} of its norm"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the words that lead for the first subject. Returns the axes."""
