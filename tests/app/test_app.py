@@ -237,7 +237,7 @@ def test_watching() -> None:
 @pytest.mark.slow
 def test_the_command_of_an_encoder(site: Site) -> None:
     found = same_as_the_command(site, {"text": "rude waiter", "model": "minilm", "budget": "quick"})
-    assert found["format"] == "wordsway.radius-profile/1" and found["radii"] == [0.1, 1.0]
+    assert found["format"] == "wordsway.radius-profile/2" and found["radii"] == [0.1, 1.0]
 
 
 def same_as_the_command(site: Site, question: dict[str, Any]) -> dict[str, Any]:
