@@ -12,16 +12,19 @@ from wordsway.report.measurement import facts_of
 from wordsway.report.parts import Facts, Grid, Report, Words
 from wordsway.report.svg import picture
 from wordsway.support.digits import probability_name, three
+from wordsway.support.plotting import MOST_BARS
+
+_COLOURS = {  # of the picture of flips, with the field that each of them shows
+    "Blue: the smallest move found that changes the prediction; a smaller one may exist.": "radius",
+    "Orange: the nearest real word, of those tried, that changes it.": "real",
+    "Green: no move up to there can change it.": "certified",
+}
 
 
 def of_flips(result: FlipRadii) -> Report:
     """Make the report of flip radii."""
-    caption = [
-        "Blue: the smallest move found that changes the prediction; a smaller one may exist.",
-        "Orange: the nearest real word, of those tried, that changes it.",
-    ]
-    if any(word.certified > 0 for word in result.words):
-        caption.append("Green: no move up to there can change it.")
+    drawn = result.words[:MOST_BARS]
+    caption = [says for says, of in _COLOURS.items() if any(getattr(word, of) for word in drawn)]
     shown = picture(result.plot().figure, "How far each word must move", caption)
     rows = [_flip_row(word, rank) for word, rank in zip(result.by_real, result.real_ranks, strict=True)]
     table = Grid.of("All words", "flips", rows, more="\n".join(result.column_notes))
