@@ -80,7 +80,7 @@ def _texts(found: "Corpus", subject: str, width: int) -> Table:
     """List the first texts, with so many letters of each, and what leads in each."""
     rows, column = found.by_text(subject), found.separating(subject)
     flips, predicted = column == "flips_at", "prediction" in rows[0]
-    table = Table(box=None, padding=(0, 1))
+    table = Table(box=None, padding=(0, 1), collapse_padding=True, pad_edge=False)  # 80 columns are enough
     table.add_column("text", justify="right", min_width=4)
     table.add_column("", no_wrap=True, max_width=width)
     titles = ["prediction", "P"] if predicted else []
@@ -90,7 +90,7 @@ def _texts(found: "Corpus", subject: str, width: int) -> Table:
         if numbers:
             table.add_column(title, justify="right", no_wrap=True, min_width=max(6, len(title)))
         else:
-            table.add_column(title, no_wrap=True, max_width=16)
+            table.add_column(title, no_wrap=True, max_width=15 if title == "flipped by" else 10)
     for row in rows[:_FIRST]:
         cells = [str(row["text_number"]), plain_cell(" ".join(row["text"].split()))]
         cells += [plain_cell(row["prediction"]), probability_name(row["probability"])] if predicted else []

@@ -177,7 +177,7 @@ class Corpus(Result):
         spans = [None if each["low"] is None else (each["low"], each["high"]) for each in ranked]
         label = "change over the mean of its text (dotted: an average word)"
         if flips:
-            label = "smallest change found that flips, over the word's length (dotted: most allowed)"
+            label = "smallest change found that flips, over the word's norm (dotted: most allowed)"
         label += "\nmean over texts; line: 95% interval" if any(spans) else "\nmean over texts"
         mark = self.rows[0]["radius"] if flips else 1.0
         title = self.finding().replace("; ", "\n").replace(" most, ", " most,\n")
