@@ -280,9 +280,11 @@ def test_what_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(ws.InputError, match="is no run"):
         ws.run(tiny(), tmp_path, "inline")
     runner = CliRunner()
-    for command in (["status", "nowhere"], ["resume", "nowhere"], ["export", "nowhere"], ["compare", "no", "where"]):
+    for command in (["status", "nowhere"], ["resume", "nowhere"], ["export", "nowhere"]):
         done = runner.invoke(app, command)
         assert done.exit_code == 2 and "no run in" in done.stderr
+    done = runner.invoke(app, ["compare", "no", "where"])
+    assert done.exit_code == 2 and "there is no file or folder 'no'" in done.stderr
     assert not Path("nowhere").exists()
 
 
@@ -418,8 +420,9 @@ def test_reproduce(tmp_path: Path) -> None:
         "claims.md",
     } <= written
     assert (out / "fig2.svg").read_text().startswith("<?xml")
-    part = [*command[:1], "fig3a", *command[4:]]  # a panel that is there, alone: its figure keeps the others
-    assert "fig3 a was in this folder" in runner.invoke(app, [*part, "--trials", "3", "--engine", "inline"]).stderr
+    rest = [*command[4:-3], "3", *command[-2:]]
+    part = [*command[:1], "fig3a", *rest]  # a panel that is there, alone: its figure keeps the others
+    assert "fig3 a was in this folder" in runner.invoke(app, [*part, "--engine", "inline"]).stderr
     with Store.read(out) as store:
         assert [[p.id for p in study.panels] for study in store.studies() if study.name == "fig3"] == [list("abcd")]
     again = runner.invoke(app, [*command, "--json"])

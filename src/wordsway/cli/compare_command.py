@@ -29,7 +29,7 @@ def compare(
         for path in (first, second):
             if not path.exists():
                 raise InputError(
-                    f"there is no file or folder {str(path)!r}; give a result (-o result.json of a command)"
+                    f"there is no file or folder {str(path)!r}; give two results (.json) or the folders of two runs"
                 )
         check_files(out)
         if first.is_file() and second.is_file():
