@@ -29,7 +29,9 @@ def test_an_earlier_file_shows_the_table_that_it_showed(name: str, tmp_path: Pat
     file = tmp_path / "kept.json"
     file.write_text(json.dumps(kept["result"]), encoding="utf-8")
     result = ws.load_result(file)
-    assert json.loads(json.dumps(result.records())) == kept["records"]
+    records = json.loads(json.dumps(result.records()))
+    columns = kept["records"][0].keys()  # a table may have more of them by now
+    assert [{name: row[name] for name in columns} for row in records] == kept["records"]
     assert repr(result).partition("(")[0] == kept["repr"].partition("(")[0]
     assert result.to_dict() == load_home(RESULTS[result.format]).from_dict(kept["result"]).to_dict()
     result.save(file)

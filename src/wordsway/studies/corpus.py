@@ -215,8 +215,9 @@ class Corpus(Result):
             return sorted(
                 lines, key=lambda line: (-line["flipped"], math.inf if line["value"] is None else line["value"])
             )
-        careful = least > 1  # of many words, one that leads should lead in its texts together
-        return sorted(lines, key=lambda line: -(line["low"] if careful and line["low"] else line["value"]))
+        if least > 1:  # of many words, one that leads should lead in its texts together
+            return sorted(lines, key=lambda line: (-(line["low"] or 0.0), -line["value"]))
+        return sorted(lines, key=lambda line: -line["value"])
 
 
 def _completed(answer: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
