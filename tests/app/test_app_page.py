@@ -82,7 +82,7 @@ def test_a_text_over_draws(site: Site, page: Pages) -> None:
     found = rows(shown, 7)
     assert [[row[0], int(row[1]), row[2], row[6]] for row in found] == [[*row[:3], row[6]] for row in expected]
     for row, wanted in zip(found, expected, strict=True):
-        assert [float(value) for value in row[3:6]] == pytest.approx(wanted[3:6], rel=1e-3)
+        assert [float(value) for value in row[3:6]] == pytest.approx(wanted[3:6], rel=5.1e-3)  # three digits are shown
     words = shown.query_selector_all("#result button.word")
     assert [word.inner_text() for word in words] == [word["text"] for word in attention["words"]]
     assert only_data(shown) and shown.query_selector("#result img") is None
@@ -110,12 +110,12 @@ def test_a_classifier(site: Site, page: Pages) -> None:
     for row, word in zip(found, ordered, strict=True):
         if word["real"] is not None:
             assert row[1:4] == [word["text"], str(word["word"]), word["real"]["text"]]
-            assert float(row[4]) == pytest.approx(word["real"]["radius"], rel=1e-3)
+            assert float(row[4]) == pytest.approx(word["real"]["radius"], rel=5.1e-3)  # three digits are shown
     by_place = {row[2]: row for row in found}
     for word in result["words"]:
         row = by_place[str(word["word"])]
-        assert float(row[5]) == pytest.approx(word["radius"], rel=1e-3)
-        assert float(row[6]) == pytest.approx(word["lowest"], rel=1e-3)
+        assert float(row[5]) == pytest.approx(word["radius"], rel=5.1e-3)  # three digits are shown
+        assert float(row[6]) == pytest.approx(word["lowest"], rel=5.1e-3)  # three digits are shown
         assert row[7] == ("" if word["best"] is None else word["best"]["text"])
     places = sorted(result["words"], key=lambda word: word["word"])
     words = shown.query_selector_all("#result button.word")
@@ -135,7 +135,9 @@ def test_an_encoder(site: Site, page: Pages) -> None:
     ordered = sorted(result["words"], key=lambda word: -word["lower"][0])
     for row, word in zip(rows(shown, 7), ordered, strict=True):
         assert row[1:3] == [word["text"], str(word["word"])]
-        assert [float(value) for value in row[3:]] == pytest.approx([*word["lower"], *word["upper"]], rel=1e-3)
+        assert [float(value) for value in row[3:]] == pytest.approx(
+            [*word["lower"], *word["upper"]], rel=5.1e-3
+        )  # three digits are shown
     assert "Words are ordered at radius 0.1" in shown.inner_text("#result")
     in_step(shown.query_selector_all("#result button.word"), [word["lower"][0] for word in result["words"]])
 
