@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 REAL := $(VENV)/.real
 
-.PHONY: run test quick portable other-processor lint types docs docs-serve bench dist format clean
+.PHONY: run test quick chaos portable other-processor lint types docs docs-serve bench dist format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wordsway needs Python 3.11 or newer; set PYTHON=")'
@@ -37,6 +37,12 @@ quick: $(REAL)
 # As on other processors (AVX2, SSE only), and with 1 and 2 threads: a long job. MORE goes to pytest, as MORE="-k attention".
 portable: $(REAL)
 	$(BIN)/python tools/portable.py $(MORE)
+
+# Runs that are disturbed at random and resumed: MINUTES of it, with another SEED other faults.
+MINUTES ?= 20
+SEED ?= 1
+chaos: $(READY)
+	$(BIN)/python tools/chaos.py --minutes $(MINUTES) --seed $(SEED)
 
 # What depends most on rounding, with SSE only.
 other-processor: $(REAL)

@@ -4,7 +4,13 @@
 module when it is first used.
 """
 
+import os
+
 import lazy_loader
+
+# Threads of torch that wait for work spin: beside another busy program a search then takes many times as long. A short
+# spin costs nothing measurable on an idle machine. It is read when torch is loaded; set it yourself for another.
+os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
 __version__ = "0.1.0"
 

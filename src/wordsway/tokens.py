@@ -15,11 +15,13 @@ from torch import Tensor
 
 from wordsway.support.errors import InputError
 from wordsway.support.memory import require
+from wordsway.support.public_gate import check_whole, public
 from wordsway.support.seeds import normal
 
 STRUCTURES = ("mean", "ar1")
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Tokens:
     """A text that was embedded: one row of X a token, and which word of the text each token belongs to.
@@ -156,6 +158,7 @@ def as_text(X: Any, name: str = "X") -> Float[Tensor, "n d"]:
     return tensor
 
 
+@public
 def normalize_rows(X: Any) -> Float[Tensor, "n d"]:
     """Rescale every row to norm sqrt(d), as the paper assumes; keeps a tensor's dtype and device."""
     if isinstance(X, Tensor) and X.is_floating_point() and X.dim() == 2 and X.numel() and X.device.type == "cpu":
@@ -171,6 +174,7 @@ def normalize_rows(X: Any) -> Float[Tensor, "n d"]:
     return text
 
 
+@public
 def synthetic_tokens(
     n: int, d: int, seed: int = 0, correlation: float = 0.0, structure: str = "mean"
 ) -> Float[Tensor, "n d"]:
@@ -214,7 +218,9 @@ def check_correlation(correlation: Any) -> float:
 
 
 def check_size(value: Any, name: str, least: int = 1) -> int:
-    """`value` as a whole number of at least `least`."""
+    """`value` as a whole number of at least `least`, and of at most 63 bits."""
+    if isinstance(value, int):
+        check_whole(value, name)
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}", argument=name)
     return value
@@ -222,16 +228,20 @@ def check_size(value: Any, name: str, least: int = 1) -> int:
 
 def find_words(tokens: Tokens, word: str | int) -> list[int]:
     """The places of a word in a text: itself, in any case where no other is found, or its number from 1 ("#3", "3")."""
-    word = f"#{word}" if isinstance(word, int) else word
+    if isinstance(word, int):
+        check_whole(word, "word")
+        word = f"#{word}"
     words = [k for k, found in enumerate(tokens.words) if found == word]
     words = words or [k for k, found in enumerate(tokens.words) if found.casefold() == word.casefold()]
     number = word.removeprefix("#")
-    if not words and number.isdecimal() and 1 <= int(number) <= len(tokens.words):
+    if not words and number.isdecimal() and len(number) < 19 and 1 <= int(number) <= len(tokens.words):
         words = [int(number) - 1]
     if not words:
         shown = ", ".join(f"#{k} {found!r}" for k, found in enumerate(tokens.words[:12], 1))
         more = "" if len(tokens.words) <= 12 else f", ... #{len(tokens.words)}"
-        raise InputError(f"the word {word!r} is not in the text; use one of its words or their numbers: {shown}{more}")
+        raise InputError(
+            f"the word {_clip(word)!r} is not in the text; use one of its words or their numbers: {shown}{more}"
+        )
     return words
 
 

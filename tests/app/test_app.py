@@ -502,7 +502,7 @@ def test_a_prediction(site: Site) -> None:
     assert result["format"] == "wordsway.flip-radius/2" and result["prediction"] == "negative"
     lead = done["fragment"].split("</p>")[0]
     assert f"Prediction: \u201cnegative\u201d, probability {result['probability']:.3f}." in lead
-    assert "what a change to one word can do at most, not the word&#39;s importance" in done["fragment"]
+    assert "how far a change to one word was found to reach, not the word&#39;s importance" in done["fragment"]
     said = {event["word"]: event["value"] for event in heard["move"]}
     near = {word["word"]: 0.0 if word["real"] is None else 1 / word["real"]["radius"] for word in result["words"]}
     assert said == near and any(near.values())

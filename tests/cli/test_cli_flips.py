@@ -63,7 +63,7 @@ class TestRanges:
                 assert low < logit < high and f"{three(low)} to {three(high)}" in shown
 
     def test_one_word(self) -> None:
-        assert "word 2" in run("ranges", TEXT, "--word", "love")
+        assert "#2" in run("ranges", TEXT, "--word", "love")
         (word,) = json.loads(run("ranges", TEXT, "--word", "love", "--json"))["words"]
         assert word["text"] == "love" and word["flips_never"] is False
 

@@ -67,7 +67,7 @@ def test_names_with_options() -> None:
         "mine:make",
     )
     for name, message in [
-        ("raff", "not known; use one of: rf, drf, raf, relu-raf, linear-raf, transformer"),
+        ("raff", "not known; did you mean 'raf'\\? Else use one of: rf, drf, raf, relu-raf, linear-raf, transformer"),
         ("raf:head=2", "option 'head', which is not known; use: score, temperature, heads"),
         ("raf:heads=two", "heads must be a whole number, got 'two'"),
         ("raf:", "no options after the colon"),

@@ -124,3 +124,30 @@ def test_what_makes_no_sense() -> None:
     with pytest.raises(ws.InputError, match="made for d=8"):
         ws.RandomTransformer(d=8).sample()(torch.ones(3, 9, dtype=torch.float64))
     assert math.isfinite(float(ws.RandomTransformer(d=8).sample()(ws.synthetic_tokens(3, 8)).norm()))
+
+
+def test_one_evaluation_asks_whether_to_go_on_in_every_layer_both_ways() -> None:
+    class Stop(BaseException):
+        pass
+
+    phi = ws.RandomTransformer(depth=3, heads=2).sample(d=16, seed=0)
+    view = phi.prepare(ws.synthetic_tokens(6, 16, seed=0)).view([1])
+    delta = torch.ones(1, 1, 16, requires_grad=True)
+    asked: list[str] = []
+    with phi.cancellable(lambda: asked.append("")):
+        value = view.sq_norm(delta)
+        assert len(asked) == 3
+        value.sum().backward()
+        assert len(asked) == 6
+
+    def stop() -> None:
+        asked.append("")
+        if len(asked) == 11:
+            raise Stop
+
+    with phi.cancellable(stop):
+        value = view.sq_norm(delta)
+        with pytest.raises(Stop):
+            value.sum().backward()
+    view.sq_norm(delta)
+    assert len(asked) == 11  # not after the context

@@ -3,8 +3,10 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 import wordsway as ws
 from wordsway.measures.compare_draws import draw_seeds, draws_of
@@ -138,3 +140,17 @@ def test_rows_have_no_words() -> None:
     asked = Question(ws.synthetic_tokens(4, 8, 0), map="raf")
     with pytest.raises(ws.InputError, match="give a text"):
         draws_of(asked, ("raf",), 2)
+
+
+def test_a_list_of_texts_gives_the_results_of_each() -> None:
+    options = {"maps": ("rf",), "weights": 2, "budget": 60, "random_draws": 0}
+    heard: list[tuple[int, int]] = []
+    both: Any = ws.compare_draws(["Cold soup", "Lovely staff"], **options, progress=lambda *told: heard.append(told))
+    assert both.texts == ("Cold soup", "Lovely staff") and heard == [(1, 2), (2, 2)]
+    alone = ws.compare_draws("Lovely staff", **options)
+    assert both.results[1].records() == alone.records()
+
+
+def test_what_is_no_text_is_told_in_plain_words() -> None:
+    with pytest.raises(ws.InputError, match="give a text, a list of texts"):
+        ws.compare_draws(torch.ones(3, 8))  # pyright: ignore[reportArgumentType]

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import wordsway as ws
 from families import CAUSAL, tiny, tokenizer
 from wordsway.maps.base import moved
 from wordsway.measures.flip_proof import largest
+from wordsway.measures.flip_radii import FlipRadii, WordFlip, flipped_by
 from wordsway.measures.margins import Margins, Readout
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.map import PretrainedMap
@@ -170,7 +172,7 @@ class TestClassifier:
         assert len(sentiment.words) == 9 and sentiment.prediction == "positive"
         assert sentiment.gradients == sum(entry.gradients for entry in sentiment.words)
         by_name = {entry.text: entry for entry in sentiment.words}
-        assert by_name["."].tried == 0 and by_name["."].untried == "punctuation is not replaced"
+        assert by_name["."].tried == 0 and by_name["."].untried == "punctuation"
         order = [entry.radius for entry in sentiment.words if entry.radius is not None]
         assert order == sorted(order) and len(order) >= 7
 
@@ -280,3 +282,16 @@ class TestFiles:
 def test_bad_input(arguments: tuple[Any, ...], options: dict[str, Any], words: str) -> None:
     with pytest.raises(ws.InputError, match=words):
         ws.flip_radius(*arguments, **options)
+
+
+def test_ranks_by_the_flip_share_what_searches_do_not_tell_apart() -> None:
+    blank = WordFlip(0, "a", (0, 1), (0,), 0, 1.0, 0.1, 0.1, "x", 0.0, 0.0, None, None, 100, None, 1)
+    radii = (0.100, 0.105, 0.200, None)
+    words = tuple(replace(blank, word=k + 1, radius=radius) for k, radius in enumerate(radii))
+    made = FlipRadii("y", 0.9, 1.0, words, {"map": "pretrained"}, None, 4, 0, 1.0, "plain", "0")
+    assert made.flip_ranks == ((1, 2), (1, 2), (3, 1), (4, 1))
+    assert [row["radius"] for row in made.records()] == [1.0] * 4
+    assert [row["flips_at"] for row in made.records()] == list(radii)
+    assert flipped_by(words[0]) == "none of 100" and flipped_by(replace(blank, tried=0)) == "not tried"
+    several = replace(made, words=(replace(blank, untried="several tokens", tried=0), *words[1:]))
+    assert "not tried: a (several tokens)" in several.column_notes[0]

@@ -16,7 +16,7 @@ import wordsway as ws
 from wordsway.cli.main import app
 from wordsway.maps.attention.random_attention import Attention
 from wordsway.maps.base import RANDOM_SPREAD, TRAINED_SPREAD
-from wordsway.measures.ranks import rank_name, shared_ranks, tie_levels, tie_sentence
+from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name, shared_ranks, tie_levels, tie_sentence
 from wordsway.report.measurement import lead_of
 from wordsway.report.page import fragment_html, report_html
 from wordsway.support.result import result_of
@@ -142,10 +142,12 @@ def test_the_command_names_no_winner_of_a_tie(monkeypatch: pytest.MonkeyPatch) -
     output = shown(TEXT)
     assert [row[:2] for row in rows(output)] == [["1-2", "smile"], ["1-3", "love"], ["2-4", "I"], ["3-4", "her"]]
     assert "one of 2 words that tie, found by search" in output and "matters most" not in output
-    assert output.splitlines()[-1] == (
+    *_, tie, draw, caveat = output.splitlines()
+    assert tie == (
         "Largest possible effect found: 2 words tie (smile, love): their numbers differ by less than the search's own "
         "spread, 5%."
     )
+    assert draw.startswith("One draw of the map's weights") and caveat == NOT_IMPORTANCE
     tokens = shown("--map", "raf", "--n", "4", "--d", "16", "--token", "all")
     assert any("-" in row[0] for row in rows(tokens))
     monkeypatch.setattr(Attention, "search_spread", 0.99)

@@ -1,5 +1,6 @@
 """Embeddings on disk: right, shared, and safe when things go wrong."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,10 +11,14 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save
 
 import wordsway as ws
 from wordsway.models.encoding import encode as module
+from wordsway.models.encoding.cache import _checksum
 from wordsway.models.running.hidden_states import PretrainedEncoder
+from wordsway.support import cache_files
 
 TEXTS = ["I love her smile", "The soup was cold.", "I love her smile", "A café, and more"]
 
@@ -103,16 +108,85 @@ def test_damaged_files_are_made_again(tmp_path: Path, damage: Callable[[bytes], 
     first = ws.encode(TEXTS[:2], cache=tmp_path)
     for file in files(tmp_path):
         file.write_bytes(damage(file.read_bytes()))
-    assert same(first, ws.encode(TEXTS[:2], cache=tmp_path))
+    with pytest.warns(ws.TextWarning, match="made again.*damaged") as caught:
+        assert same(first, ws.encode(TEXTS[:2], cache=tmp_path))
+    assert len(caught) == 1  # of two files
     assert same(first, ws.encode(TEXTS[:2], cache=tmp_path))
     assert all(file.stat().st_size > 1000 for file in files(tmp_path))
+
+
+@pytest.fixture(autouse=True)
+def nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_files, "_told", set())
+
+
+def chown(path: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can give a file away")
+    os.chown(path, 12345, -1)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="about users and modes")
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda file: file.chmod(0o620), "others may write"),
+        (lambda file: file.chmod(0o602), "others may write"),
+        (lambda file: file.parent.chmod(0o770), "others may write"),
+        (chown, "another user"),
+        (
+            lambda file: file.rename(file.with_suffix(".x")) and file.symlink_to(file.with_suffix(".x")),
+            "neither a file",
+        ),
+    ],
+    ids=["group", "world", "folder", "another user", "symlink"],
+)
+def test_files_that_others_may_have_written(tmp_path: Path, change: Callable[[Path], Any], reason: str) -> None:
+    first = ws.encode(TEXTS[:1], cache=tmp_path)
+    (file,) = files(tmp_path)
+    change(file)
+    with pytest.warns(ws.TextWarning, match=reason):
+        assert same(first, ws.encode(TEXTS[:1], cache=tmp_path))
+    file.parent.chmod(0o700)
+    assert same(first, ws.encode(TEXTS[:1], cache=tmp_path))
+    assert not file.is_symlink() and (reason == "others may write" or file.stat().st_uid == os.getuid())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"tokens": "abcdef"}, {"word_ids": [0.5] * 6}, {"ids": None}, {"special": ["no"] * 6}, {"offsets": [1] * 6}],
+)
+def test_wrong_types_under_our_own_key(tmp_path: Path, change: dict[str, Any]) -> None:
+    first = ws.encode(TEXTS[:1], cache=tmp_path)
+    (file,) = files(tmp_path)
+    with safe_open(file, framework="pt") as content:
+        X, kept = content.get_tensor("X"), json.dumps({**json.loads(content.metadata()["tokens"]), **change})
+    file.write_bytes(save({"X": X}, {"tokens": kept, "sum": _checksum(X, kept)}))
+    with pytest.warns(ws.TextWarning, match="made again"):
+        assert same(first, ws.encode(TEXTS[:1], cache=tmp_path))
+
+
+def test_only_the_users_key_signs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORDSWAY_CACHE", str(tmp_path / "home"))
+    first = ws.encode(TEXTS[:1], cache=True)
+    key = tmp_path / "home" / "key"
+    assert all(folder.stat().st_mode & 0o777 == 0o700 for folder in (key.parent, files(tmp_path)[0].parent))
+    assert key.stat().st_mode & 0o777 == 0o600 and files(tmp_path)[0].stat().st_mode & 0o777 == 0o600
+    signed = files(tmp_path)[0].read_bytes()
+    key.write_bytes(b"x" * 32)  # as if the file came from elsewhere
+    with pytest.warns(ws.TextWarning, match="made again"):
+        assert same(first, ws.encode(TEXTS[:1], cache=True))
+    assert files(tmp_path)[0].read_bytes() != signed
+    key.chmod(0o666)
+    ws.encode(TEXTS[:1], cache=True)
+    assert key.read_bytes() != b"x" * 32  # a key that others may have put there is replaced
 
 
 def test_a_full_disk_costs_the_cache_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("wordsway.models.encoding.cache.write_bytes", full)
+    monkeypatch.setattr("wordsway.models.encoding.cache.write_cached", full)
     with pytest.warns(ws.TextWarning, match="not cached.*No space left") as caught:
         found = ws.encode(TEXTS, cache=tmp_path)
     assert len([w for w in caught if "No space" in str(w.message)]) == 1

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordsway.app.jobs import Job
+from wordsway.app.model_loading import load
 from wordsway.app.page_request import PageRequest, check_length
 from wordsway.support.errors import InputError, TextWarning
 
@@ -119,8 +120,8 @@ def _answer(request: PageRequest, job: Job) -> Measured:
     question = request.question()
     maps: list[FeatureMap] = []
     single = request.model is None and request.weights == 1
-    opened = question.open() if single or request.model is not None else None
-    tokens = question.encode(request.text) if opened is None else opened.X
+    opened = load(question.open, job) if single or request.model is not None else None
+    tokens = load(partial(question.encode, request.text), job) if opened is None else opened.X
     assert isinstance(tokens, Tokens)
     check_length(tokens)
     job.check()

@@ -12,7 +12,9 @@ from typing import Any
 
 import uvicorn
 
+from wordsway.app.connections import Connection
 from wordsway.app.jobs import Worker
+from wordsway.app.model_loading import loading
 from wordsway.app.offers import Offer
 from wordsway.app.server import make_app
 from wordsway.support.errors import InputError
@@ -33,7 +35,7 @@ def serve(offers: Mapping[str, Offer], port: int | None = None, open_browser: bo
     finally:
         ended = worker.close(_PATIENCE)
         listener.close()
-        if not ended:  # it is loading a model, say, which cannot be interrupted; waiting would look like a hang
+        if not ended or loading():  # loading cannot be interrupted; waiting would look like a hang
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(128 + signal.SIGINT)
@@ -51,14 +53,14 @@ class PageServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http="h11",
+                http=Connection,
                 ws="none",
                 loop="asyncio",
                 lifespan="off",
                 log_level="warning",
                 access_log=False,
                 server_header=False,
-                limit_concurrency=64,
+                limit_concurrency=256,
                 timeout_graceful_shutdown=2,
             )
         )

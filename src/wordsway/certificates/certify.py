@@ -15,12 +15,14 @@ from wordsway.certificates.base import Certificate
 from wordsway.maps.base import View
 from wordsway.support.errors import InputError
 from wordsway.support.names import CERTIFICATES
+from wordsway.support.public_gate import public
 from wordsway.support.registry import load_home
 
 Bound = Callable[[Any, float], Certificate]
 _registered: dict[str, Bound] = {}  # by the home of the view's class, as in CERTIFICATES
 
 
+@public
 def certify(view: View, radius: float) -> Certificate:
     """Bound norm(change) / norm(phi(X)) from above, over all deltas of norm at most `radius`."""
     if view.base_norm == 0:
@@ -33,6 +35,7 @@ def certify(view: View, radius: float) -> Certificate:
     return Certificate(None, 0.0, view.no_certificate)
 
 
+@public
 def register_certificate(kind: type[View], bound: Bound) -> None:
     """Let `bound(view, radius)` certify views of a class of yours, and of classes derived from it. It returns a
     `Certificate` whose `upper` no change of norm at most `radius` can exceed, relative to `view.base_norm`.

@@ -13,8 +13,9 @@ import typer
 
 from wordsway import __version__
 from wordsway.cli.help_pages import CommandGroups
-from wordsway.support.errors import InputError, TextWarning
+from wordsway.support.errors import DamageWarning, InputError, TextWarning
 from wordsway.support.progress import quietly
+from wordsway.support.stopping import stopped_by_sigterm
 
 app = typer.Typer(
     cls=CommandGroups,
@@ -29,8 +30,9 @@ def one_line_errors(debug: bool, quiet: bool = False, out: Path | None = None) -
     """One clear line and exit code 2 for what a user can mend; one line for what a user should know, and progress
     unless `quiet`. `out` is a folder where results are kept as they come."""
     try:
-        with quietly(quiet), warnings.catch_warnings():
+        with stopped_by_sigterm(), quietly(quiet), warnings.catch_warnings():
             warnings.simplefilter("always", TextWarning)
+            warnings.simplefilter("always", DamageWarning)
             warnings.showwarning = _note
             yield
     except KeyboardInterrupt:

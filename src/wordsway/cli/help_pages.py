@@ -16,7 +16,7 @@ GROUPS = {
     "Try": ("measure", "flip", "substitute", "app"),
     "Inspect": ("layers", "attention", "ranges", "report", "compare"),
     "Reproduce": ("reproduce", "curve", "generalize", "run", "studies"),
-    "Manage": ("resume", "status", "export", "doctor"),
+    "Manage": ("resume", "status", "verify", "export", "doctor"),
 }
 _UsageError: Any = typer.BadParameter.__mro__[1]  # has no public name in every version
 _NAMES = 20  # characters for names; a longer one has a line of its own. At 80 columns this leaves 54 for descriptions

@@ -1,8 +1,6 @@
 """The command `wordsway`. Importing a command's module adds it to the application."""
 
 # ruff: noqa: F401
-import os
-
 from wordsway.cli import (
     app_command,
     attention_command,
@@ -22,13 +20,11 @@ from wordsway.cli import (
     status_command,
     studies_command,
     substitute_command,
+    verify_command,
 )
 from wordsway.cli.command import app
 
 
 def main() -> None:
     """Run the command line."""
-    # Threads of torch that wait for work spin: beside another busy program a search then takes many times as long. A
-    # short spin costs nothing measurable on an idle machine. It is read when torch is loaded.
-    os.environ.setdefault("GOMP_SPINCOUNT", "2000")
     app()

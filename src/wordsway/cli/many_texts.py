@@ -1,8 +1,6 @@
 """`wordsway measure` of many texts."""
 
-import signal
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -14,6 +12,7 @@ from wordsway.cli.help_pages import TextCommand
 from wordsway.cli.output import finish, ways
 from wordsway.cli.saving import check_files
 from wordsway.support.errors import InputError
+from wordsway.support.files import is_stream
 
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 _OF_MANY = ("file", "text_column", "lines", "limit", "models", "maps", "of", "radius", "budget", "max_tokens", "seed",
@@ -55,9 +54,13 @@ def answer_many() -> None:
     from wordsway.studies.texts_run import texts_run
     from wordsway.support.progress import progress_bar, say
 
-    asked = _options(_OF_MANY, "many texts")
-    if asked["file"] is None:
-        raise InputError("--text-column and --lines are about the texts of a --file", argument="file")
+    given = TextCommand.asked.get().given
+    if "file" not in given:
+        option = given.get("text_column") or given["lines"]
+        raise InputError(f"{option} is about the texts of a file; give it with --file", argument="file")
+    if "text" in given:
+        raise InputError("give one text in quotes or the texts of a --file, not both", argument="text")
+    asked = _options(_OF_MANY, "the texts of a file")
     out: Sequence[Path] = asked["out"] or ()
     check_files(out)
     texts, columns = read_texts(asked["file"], asked["text_column"] or "text", asked["lines"])
@@ -72,7 +75,7 @@ def answer_many() -> None:
         "radius": _radius(asked["radius"], True, 1.0) if "radius" in asked["given"] else None,
     }
     options["budget"] = int(budget) if budget is not None and budget.isdecimal() else budget
-    store = None if not out else out[0].with_suffix(".run")
+    store = None if not out or is_stream(out[0]) else out[0].with_suffix(".run")
     work = texts_run(
         texts,
         asked["models"] or None,
@@ -92,7 +95,7 @@ def answer_many() -> None:
         say(f"{plan.done} of {len(plan.jobs)} texts already measured")
     with waiting_for_a_model(work.field == "model" and bool(plan.pending)):
         expected = work.seconds(plan)
-    with stopped_by_signals(store), progress_bar("word", _shorter(budget, work.field), expected) as update:
+    with said_what_is_kept(store), progress_bar("word", _shorter(budget, work.field), expected) as update:
         found = work.measure(update)
     finish(found, asked["as_json"], out, show_corpus)
 
@@ -113,11 +116,8 @@ def waiting_for_a_model(loads: bool) -> Iterator[None]:
 
 
 @contextmanager
-def stopped_by_signals(store: Path | None) -> Iterator[None]:
-    """End a run in order, with a line that says what is kept, when it is asked to stop: by Ctrl-C or SIGTERM."""
-    before = (
-        signal.signal(signal.SIGTERM, _interrupt) if threading.current_thread() is threading.main_thread() else None
-    )
+def said_what_is_kept(store: Path | None) -> Iterator[None]:
+    """Say what is kept when a run is asked to stop, by Ctrl-C or SIGTERM."""
     try:
         yield
     except KeyboardInterrupt:
@@ -126,13 +126,6 @@ def stopped_by_signals(store: Path | None) -> Iterator[None]:
             kept = f"texts that were measured are kept in {store}; the same command goes on from there"
         print(f"\nwordsway: stopped; {kept}", file=sys.stderr)
         raise typer.Exit(130) from None
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGTERM, before)
-
-
-def _interrupt(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt
 
 
 def _options(allowed: Sequence[str], what: str) -> dict[str, Any]:

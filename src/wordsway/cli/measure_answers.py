@@ -78,6 +78,9 @@ def give_answer(
     watch: bool,
 ) -> None:
     """Answer a question in the way that `kind_of_answer` chose."""
+    from wordsway.measures.compare_draws import MAPS
+    from wordsway.support.progress import say
+
     if kind == "profile":
         answer_profile(question, radii, end)
     elif kind == "draws":
@@ -85,6 +88,8 @@ def give_answer(
     elif kind == "model":
         answer_model(question, end)
     else:
+        if weights == 1 and maps == MAPS:
+            say(f"one draw of {MAPS[0]} alone; of random features: --map {MAPS[1]}")
         answer(question, against, watch, end)
 
 

@@ -212,7 +212,7 @@ def measure(
             source = find_encoder(encoder, correlation, d, seed, given)
             rows = draw_tokens(n, d, seed, source.correlation) if given is None else given
             crops = {} if given is None else {"layer": layer, "raw": raw, "n": n, "d": d}
-            subject = {"map": map or "raf", "recipe": recipe, "encoder": source, **crops}
+            subject = {"map": "raf" if map is None else map, "recipe": recipe, "encoder": source, **crops}
         from wordsway.measures.question import Question
 
         with option_names():

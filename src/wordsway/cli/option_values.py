@@ -5,7 +5,7 @@ from pathlib import Path
 
 from wordsway.support import names
 from wordsway.support.errors import InputError
-from wordsway.support.files import decode
+from wordsway.support.files import decode, read_bytes
 
 
 def read_text(text: str | None, file: Path | None) -> str | None:
@@ -13,7 +13,7 @@ def read_text(text: str | None, file: Path | None) -> str | None:
     if text is not None and file is not None:
         raise InputError("give a text or --file, not both: leave one of them out")
     if file is not None:
-        content, name = file.read_bytes(), str(file)
+        content, name = read_bytes(file), str(file)
     elif text == "-":
         content, name = sys.stdin.buffer.read(), "what came on stdin"
     else:
@@ -61,7 +61,7 @@ def word_list(path: Path | None) -> list[str] | None:
     """A file of words, one a line; lines that begin with # are comments."""
     if path is None:
         return None
-    lines = [line.strip() for line in decode(path.read_bytes(), str(path)).splitlines()]
+    lines = [line.strip() for line in decode(read_bytes(path), str(path)).splitlines()]
     words = [line for line in lines if line and not line.startswith("#")]
     if not words:
         raise InputError(f"{str(path)!r} has no words; write some, one a line")

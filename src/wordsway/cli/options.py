@@ -20,6 +20,7 @@ from wordsway.cli.option_values import the_text
 from wordsway.cli.saving import FORMATS, check_files
 from wordsway.support import names
 from wordsway.support.names import Budget, either
+from wordsway.support.public_gate import LARGEST
 
 
 class At(StrEnum):
@@ -72,7 +73,7 @@ def model_option(unless_given: str | bool = True, *names: str, more: str = "") -
 
 def seed_option(unless_given: str | bool = True) -> Any:
     """Describe --seed, with what happens without it."""
-    return option(SEARCH, "N", "Root of all randomness.", min=0, show_default=unless_given)
+    return option(SEARCH, "N", "Root of all randomness.", min=0, max=LARGEST, show_default=unless_given)
 
 
 def folder_option(unless_given: str) -> Any:
@@ -174,6 +175,7 @@ Json = Annotated[bool, option(OUTPUT, None, "Print JSON instead of a table.", "-
 Quiet = Annotated[bool, option(OUTPUT, None, "Show no progress and no estimates.", "--quiet")]
 Debug = Annotated[bool, option(OUTPUT, None, "Show the traceback of an error.", "--debug")]
 RunArgument = Annotated[Path, argument(RUN, "FOLDER", "The folder of a run.")]
+SkipDamaged = Annotated[bool, option(RUN, None, "Leave out damaged rows of a run.", "--skip-damaged")]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from wordsway.cli.command import command_line, short_name
 from wordsway.cli.saving import PAGE, check_files, has_page, save_result
 from wordsway.support.digits import three
 from wordsway.support.errors import InputError
-from wordsway.support.files import write_text
+from wordsway.support.files import is_stdout, write_text
 from wordsway.support.names import either
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ def finish(
         save_result(result, file)
     if as_json:
         return print(json.dumps(result.to_dict(), allow_nan=False))
+    if any(is_stdout(file) for file in out or ()):
+        return  # it has the result, and nothing else
     show(result)
     if files := [*(out or ()), *written]:
         print("wrote " + ", ".join(str(file) for file in files))
@@ -110,5 +112,5 @@ def write_report(source: Any, out: Path, quiet: bool = False) -> None:
     with waiting("making the report"):
         page = report_html(source)
     write_text(out, page)
-    if not quiet:
+    if not quiet and not is_stdout(out):
         print(f"wrote {out} ({show_bytes(len(page.encode()))})")

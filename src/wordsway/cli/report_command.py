@@ -5,7 +5,7 @@ from typing import Annotated
 
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import OUTPUT, RUN, PanelCommand
-from wordsway.cli.options import Debug, Own, argument, option
+from wordsway.cli.options import Debug, Own, SkipDamaged, argument, option
 from wordsway.cli.output import write_report
 
 
@@ -17,6 +17,7 @@ def report(
     out: Annotated[
         Path, option(OUTPUT, "FILE", "The page to write, a .html file.", "--out", "-o", show_default="report.html")
     ] = Path("report.html"),
+    skip_damaged: SkipDamaged = False,
     own: Own = None,
     debug: Debug = False,
 ) -> None:
@@ -25,4 +26,9 @@ def report(
     The file needs no network and no other file.
     """
     with one_line_errors(debug):
+        if skip_damaged and source.is_dir():
+            from wordsway.report.runs import of_run
+            from wordsway.studies.loaded_run import Run
+
+            return write_report(of_run(Run.read(source, skip_damaged=True)), out)
         write_report(source, out)

@@ -21,5 +21,5 @@ def resume(
     debug: Debug = False,
 ) -> None:
     """Continue a run that was stopped."""
-    with one_line_errors(debug, quiet):
+    with one_line_errors(debug, quiet, folder):
         run_and_show(None, folder, engine, workers, scheduler, retry=failed, as_json=as_json, quiet=quiet)

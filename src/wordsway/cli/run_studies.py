@@ -46,8 +46,7 @@ def run_and_show(
             for note in replaced(before, asked):
                 print(f"wordsway: note: {printable(note)}", file=sys.stderr)
             asked = joined(before, asked) if join else asked
-            store.add_plans(asked)
-            store.remember("command", shlex.join(command_line()))
+            store.add_plans(asked, shlex.join(command_line()))
         known = list(asked) if asked is not None else before
         plan = list({study.name: study for study in [*before, *known]}.values())
         with watching(known, quiet) as watcher:
@@ -86,7 +85,7 @@ def expected_seconds(study: "Study", out: Path | None, engine: str, workers: int
     results = {}
     if out is not None and has_run(out):
         with Store.read(out) as store:
-            results = store.results()
+            results = store.results(skip_damaged=True)  # what is damaged is measured again
     plan, chosen = make_plan(results, [study], retry_failed=True), make_engine(engine, workers, None)
     if plan.pending:
         with waiting("reading texts"):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.cli.command import command_line
 from wordsway.support.errors import InputError
+from wordsway.support.files import is_stream, target_of
 from wordsway.support.names import either
-from wordsway.support.result import SUFFIXES, check_result_file
+from wordsway.support.result import SUFFIXES, check_result_file, suffix_of
 
 if TYPE_CHECKING:
     from wordsway.support.result import Result
@@ -24,18 +25,18 @@ def check_files(files: Sequence[Path] | None, only: Sequence[str] = FORMATS) -> 
     """Check, before any work, that results can be written to these files; `only` are the formats that they have."""
     targets = set()
     for file in files or ():
-        if file.suffix.lower() not in only and not file.is_dir():
+        if suffix_of(file) not in only and not file.is_dir():
             raise InputError(f"--out takes a file that ends in {either(only)}, got {str(file)!r}", "out")
         check_result_file(file)
-        if file.absolute() in targets:
+        if target_of(file) in targets:
             raise InputError(f"--out names the same file twice: {str(file)!r}", "out")
-        targets.add(file.absolute())
+        targets.add(target_of(file))
 
 
 def split_out(paths: Sequence[Path] | None) -> tuple[Path | None, list[Path]]:
     """Split --out of a grid into the folder of its run, if one is named, and files of its result. Files are checked
     before any work."""
-    folders = [path for path in paths or () if path.is_dir() or not path.suffix]
+    folders = [path for path in paths or () if path.is_dir() or not (path.suffix or is_stream(path))]
     files = [path for path in paths or () if path not in folders]
     check_files(files)
     if len(folders) > 1:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from wordsway.cli.command import printable, short_name
 from wordsway.cli.shading import bar, coloured_words
-from wordsway.measures.ranks import rank_name, shared_ranks, tie_sentence
+from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name, shared_ranks, tie_sentence
 from wordsway.support.digits import three
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _words(console: Console, result: "Sensitivity") -> None:
         name.truncate(30, overflow="ellipsis")
         bounds = [three(word.lower), *([three(word.upper)] if certified else [])]
         line = bar(console, word.lower, word.upper, most)
-        table.add_row(rank_name(word.rank, word.tied), name, f"word {word.word}", *bounds, line)
+        table.add_row(rank_name(word.rank, word.tied), name, f"#{word.word}", *bounds, line)
     assert result.text is not None
     for entry in result.per_token:  # special tokens that were asked for
         if result.text["word_numbers"][entry.token] is None:
@@ -149,12 +149,15 @@ def _words(console: Console, result: "Sensitivity") -> None:
     if others:
         names = [escape(printable(word.text)) for word in result.top_words]
         console.print(f"Largest possible effect found: {tie_sentence(names, result.spread)}", soft_wrap=True)
-        return
-    console.print(
-        f"Largest possible effect found: [bold]{escape(printable(top.text))}[/] (word {top.word}), separated from "
-        "all other words. This is not the same as importance.",
-        soft_wrap=True,
-    )
+    else:
+        console.print(
+            f"Largest possible effect found: [bold]{escape(printable(top.text))}[/] (#{top.word}), separated from all "
+            "other words.",
+            soft_wrap=True,
+        )
+    if result.map["map"] != "pretrained":
+        console.print("One draw of the map's weights: another may order the words otherwise.", soft_wrap=True)
+    console.print(NOT_IMPORTANCE, soft_wrap=True)
 
 
 def _tokens(console: Console, result: "Sensitivity") -> None:

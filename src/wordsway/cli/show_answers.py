@@ -10,6 +10,7 @@ from rich.text import Text
 from wordsway.cli.command import printable, short_name
 from wordsway.cli.shading import bar, coloured, coloured_words
 from wordsway.cli.show import MOST_ROWS, more
+from wordsway.measures.flip_radii import flipped_by
 from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name
 from wordsway.support.digits import probability_name, three
 
@@ -55,16 +56,17 @@ def _prediction(result: "FlipRadii") -> str:
 def _words(console: Console, result: "FlipRadii") -> Table:
     table = Table(box=None, padding=(0, 1), collapse_padding=True)
     falls, causal = result.lowest_differ, result.kind != "class"
-    titles = ["rank", "word", "", "flipped by", "at", *(["to"] if causal else []), "flips at", ""]
+    titles = ["rank", "word", "", "flipped by", "at", *(["to"] if causal else []), "flips at", "", ""]
     titles += [*(["to"] if causal else []), *(["P falls to"] if falls else []), "best word", "P"]
     for title in titles:
         side = "right" if title in ("at", "flips at", "P falls to", "P") else "left"
         table.add_column(title, justify=side, no_wrap=True)
+    places = dict(zip(result.words, result.flip_ranks, strict=True))
     for word, rank in list(zip(result.by_real, result.real_ranks, strict=True))[:MOST_ROWS]:
         real, best = word.real, word.best
-        cells = [_name("-" if real is None else real.text), "-" if real is None else three(real.radius)]
+        cells = [_name(flipped_by(word), quiet=real is None), "-" if real is None else three(real.radius)]
         cells += [_name("-" if real is None else repr(real.to))] if causal else []
-        cells += [three(word.radius), _flip_bar(console, word, result.limit)]
+        cells += [three(word.radius), f"({rank_name(*places[word])})", _flip_bar(console, word, result.limit)]
         cells += [_name("-" if word.to is None else repr(word.to))] if causal else []
         cells += [probability_name(word.lowest)] if falls else []
         cells += [
@@ -84,8 +86,8 @@ def _flip_bar(console: Console, word: "WordFlip", limit: float) -> Text:
 def _notes(console: Console, result: "FlipRadii") -> None:
     """Say what the columns mean."""
     proven = any(word.certified > 0 for word in result.words)
-    where = "from what is proven to what was found" if proven else "somewhere there; nothing is proven"
-    pale = f"Pale: the true smallest change lies {where}."
+    pale = "Bar: up to the change found."
+    pale += " Pale: a smaller one that flips may exist there." if proven else " It is pale: a smaller one may exist."
     last = f"{result.seconds:.1f} s; checked: {result.checked}"
     for line in (*result.column_notes, pale, NOT_IMPORTANCE, last):
         console.print(escape(printable(line)), soft_wrap=True)
@@ -118,7 +120,7 @@ def encoder_tables(result: "RadiusProfile", stretch: bool = False) -> None:
     console.print(f"{result.evaluations:,} evaluations, {result.seconds:.1f} s; checked: {result.checked}")
 
 
-def _name(text: str) -> Text:
-    name = Text(printable(text), no_wrap=True)
+def _name(text: str, quiet: bool = False) -> Text:
+    name = Text(printable(text), style="dim" if quiet else "", no_wrap=True)
     name.truncate(12, overflow="ellipsis")
     return name

@@ -37,8 +37,8 @@ def show_comparison(found: "Comparison") -> None:
     for name, count in zip(found.names, found.only, strict=True):
         if count:
             say(f"{count} rows only in {name}")
-    if any(rank is not None for rank in found.compared_rows[0].ranks):
-        say("rank: 1 is the word with the largest possible effect; words share ranks where they are not separated.")
+    if found.ranked_by is not None:
+        say(found.ranked_by)
         say(NOT_IMPORTANCE)
 
 

@@ -11,6 +11,8 @@ from rich.text import Text
 from wordsway.cli.command import printable, short_name
 from wordsway.cli.shading import coloured
 from wordsway.cli.show import MOST_ROWS, more
+from wordsway.measures.flip_radii import flipped_by
+from wordsway.measures.ranks import NOT_IMPORTANCE
 from wordsway.support.digits import three
 
 if TYPE_CHECKING:
@@ -44,10 +46,10 @@ def _table(words: "tuple[WordFlip, ...]") -> Table:
     for name in ("word", "", "flips at", "absolute", "to", "certified", "real word", "at"):
         table.add_column(name, justify="right" if name in ("flips at", "absolute", "certified", "at") else "left")
     for word in words:
-        real = Text("-") if word.real is None else _name(word.real.text)
+        real = _name(flipped_by(word))
         cells = [three(word.radius), three(word.distance), Text("-") if word.to is None else _name(_class(word.to))]
         distance = three(None if word.real is None else word.real.radius)
-        table.add_row(_name(word.text), f"word {word.word}", *cells, _certified(word.certified), real, distance)
+        table.add_row(_name(word.text), f"#{word.word}", *cells, _certified(word.certified), real, distance)
     return table
 
 
@@ -72,13 +74,14 @@ def _notes(console: Console, result: "FlipRadii") -> None:
     tried = [word.tried for word in result.words if word.tried]
     if tried:
         console.print(
-            f"real word: the nearest that changes it; up to {max(tried):,} were tried in a word's place, the nearest "
-            "first (-: none of them does, or none could be tried).",
+            f"real word: the nearest that changes it, of up to {max(tried):,} tried in a word's place, the nearest "
+            "first. It may lie further than the search went.",
             soft_wrap=True,
         )
     pieces = [word for word in result.words if len(word.tokens) > 1]
     if pieces:
         console.print("A word of several tokens is represented by the token that needs the smallest move.")
+    console.print(NOT_IMPORTANCE, soft_wrap=True)
     console.print(f"{result.gradients:,} gradients, {result.seconds:.1f} s; checked: {result.checked}")
 
 
@@ -99,7 +102,7 @@ def profile_table(result: "RadiusProfile") -> None:
     ranked = sorted(result.words, key=lambda word: -word.lower[0])
     for word in ranked[:MOST_ROWS]:
         flip = [] if result.prediction is None else [three(word.flip)]
-        table.add_row(_name(word.text), f"word {word.word}", *(three(value) for value in word.lower), *flip)
+        table.add_row(_name(word.text), f"#{word.word}", *(three(value) for value in word.lower), *flip)
     if all(None not in word.upper for word in result.words):
         most = [max(word.upper[k] or 0.0 for word in result.words) for k in range(len(result.radii))]
         table.add_row("no word can exceed", "", *(three(value) for value in most))
@@ -127,7 +130,7 @@ def ranges_table(result: "LogitRanges") -> None:
         table.add_column(name, justify="left" if name in ("word", "", "class") else "right")
     lead = max(result.logits)
     for each in result.words[: 1 if same else MOST_ROWS]:
-        where = ("any one word", "") if same else (_name(each.text), f"word {each.word}")
+        where = ("any one word", "") if same else (_name(each.text), f"#{each.word}")
         for k, label in enumerate(result.labels):
             own = label == result.prediction
             margin = "-" if own else three(lead - result.logits[k])

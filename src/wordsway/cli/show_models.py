@@ -131,7 +131,9 @@ def substitution_tables(found: "Substitutions") -> None:
     """The best replacements of a word, or the best one of every word; and what flips the prediction."""
     console = Console(highlight=False)
     now = "" if found.prediction is None else f"; now: {_predicted(found.prediction, found.probability)}"
-    console.print(escape(f"{short_name(found.model)}, by the change of its {found.output}{now}"), soft_wrap=True)
+    console.print(
+        escape(f"{short_name(found.model)}, by the change of its output ({found.output}){now}"), soft_wrap=True
+    )
     rows = found.top if len(found.tried) == 1 else found.ranking[: found.listed]
     if rows:
         console.print(_replacements(rows))
@@ -173,7 +175,7 @@ def _replacements(rows: "tuple[Replacement, ...] | list[Replacement]") -> Table:
     if with_label:
         table.add_column("next token" if with_kl else "prediction")
     for rank, row in enumerate(rows, start=1):
-        cells = [str(rank), _name(row.before), f"word {row.word}", _name(row.after), three(row.change)]
+        cells = [str(rank), _name(row.before), f"#{row.word}", _name(row.after), three(row.change)]
         cells.append(f"{row.similarity:.2f}")
         if with_kl:
             cells.append(three(row.kl))

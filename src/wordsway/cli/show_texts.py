@@ -39,6 +39,8 @@ def show_corpus(found: "Corpus") -> None:
         console.print(_grid("kind of word", found.kinds(subject), flips))
         words = found.words(subject)
         console.print(_grid("word", words[:_FIRST], flips))
+        if words and all(row["occurrences"] == 1 for row in words[:_FIRST]):
+            console.print("Each of these stands in one place only: examples, not a rule about the word.")
         if len(words) > _FIRST:
             console.print(f"and {len(words) - _FIRST} other words")
     kinds = {found.separating(subject) for subject in found.subjects}

@@ -17,7 +17,8 @@ def status(folder: RunArgument, own: Own = None, as_json: Json = False, debug: D
         from wordsway.support.progress import duration
 
         with Store.read(folder) as store:
-            run, busy = loaded_run.Run.of(store), store.busy()
+            run, busy = loaded_run.Run.of(store, skip_damaged=True), store.busy()
+            damage = store.content().describe()
         parts = {study.name: make_plan(run.results, [study]) for study in run.studies}
         table = run.table()
         seconds = sum(result.provenance["seconds"] for result in run.results.values() if result.done)
@@ -26,7 +27,17 @@ def status(folder: RunArgument, own: Own = None, as_json: Json = False, debug: D
                 name: {"cells": len(p.jobs), "done": p.done, "failed": p.failed, "left": len(p.pending)}
                 for name, p in parts.items()
             }
-            print(json.dumps({"studies": counts, "running": busy, "seconds": seconds, "failed": dict(table.failed)}))
+            print(
+                json.dumps(
+                    {
+                        "studies": counts,
+                        "running": busy,
+                        "seconds": seconds,
+                        "failed": dict(table.failed),
+                        "damage": damage,
+                    }
+                )
+            )
             return
         for name, plan in parts.items():
             left = f", {len(plan.pending)} left (about {duration(plan.seconds)} on one core)" if plan.pending else ""
@@ -41,7 +52,9 @@ def status(folder: RunArgument, own: Own = None, as_json: Json = False, debug: D
         )
         for label, error in table.failed.items():
             print(f"failed: {printable(label)}: {printable(error)}")
-        if not busy and table.missing:
+        if damage:
+            print(f"damaged: {printable(damage)}")
+        if not busy and (table.missing or damage):
             print(f"go on with: wordsway resume {folder}")
         if not busy and table.failed:
             print(f"try again what failed with: wordsway resume {folder} --failed")

@@ -75,8 +75,10 @@ def substitute(
             return finish(compared, common.as_json, common.out, prompt_tables)
         from wordsway.measures.best_words import substitutions
 
-        quick = common.budget is Budget.quick
-        used = {"--word W": word is None, "--budget quick": not quick, "--candidates FILE": allowed is None}
+        guided = search is Search.guided
+        quicker = guided and common.budget is not Budget.quick  # a budget counts where not every candidate is tried
+        used = {"--word W": word is None, "--search guided": not guided, "--budget quick": quicker}
+        used["--candidates FILE"] = allowed is None
         with progress_bar("text", ways(used)) as update:
             result = substitutions(
                 opened,

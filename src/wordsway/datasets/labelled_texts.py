@@ -17,6 +17,7 @@ import torch
 
 from wordsway.datasets.readers import Row, read_file, read_folder, read_hub, read_imdb, read_sample, read_sentences
 from wordsway.support.errors import InputError
+from wordsway.support.public_gate import public
 from wordsway.support.seeds import generator
 from wordsway.tokens import check_size
 
@@ -31,6 +32,7 @@ _MEANINGS = {
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
+@public
 @dataclass(frozen=True)
 class LabelledTexts:
     """Texts with labels +1 and -1. In a minimal pair two texts differ in one word: both have the same number in `pair`,
@@ -74,6 +76,7 @@ class ShortageError(InputError):
         super().__init__(f"{name!r} has {found} such texts, fewer than count={count}" + (f" ({out})" if out else ""))
 
 
+@public
 def load_texts(
     source: str | os.PathLike[str],
     *,

@@ -17,6 +17,7 @@ import torch
 
 from wordsway.datasets.labelled_texts import LabelledTexts, load_texts
 from wordsway.support.errors import InputError
+from wordsway.support.public_gate import public
 from wordsway.support.seeds import Key, generator
 from wordsway.tokens import check_size
 
@@ -59,6 +60,7 @@ class Material:
     subjects: Sequence[str]
 
 
+@public
 def minimal_pairs(
     count: int, n: int = 64, *, position: str = "random", encoder: str = "minilm", seed: int = 0
 ) -> LabelledTexts:

@@ -15,7 +15,7 @@ from typing import Any
 
 from wordsway.models.loading.locate import HUB_SECONDS
 from wordsway.support.errors import InputError, one_line
-from wordsway.support.files import decode
+from wordsway.support.files import decode, read_bytes
 from wordsway.support.progress import bars_for_people
 
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
@@ -95,7 +95,7 @@ def read_folder(folder: Path, split: str) -> Iterator[Row]:
         raise InputError(f"{folder} is not laid out as aclImdb: it needs the folders {split}/pos and {split}/neg")
     for label in ("neg", "pos"):
         for file in sorted((place / split / label).glob("*.txt")):
-            yield Row(decode(file.read_bytes(), str(file)), label, others={"file": file.name})
+            yield Row(decode(read_bytes(file), str(file)), label, others={"file": file.name})
 
 
 def read_file(path: Path, text_column: str, label_column: str) -> Iterator[Row]:
@@ -114,7 +114,7 @@ def read_texts(path: Path, text_column: str = "text", lines: bool = False) -> tu
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}", argument="file")
     if lines:
-        return decode(path.read_bytes(), str(path)).removesuffix("\n").splitlines(), {}
+        return decode(read_bytes(path), str(path)).removesuffix("\n").splitlines(), {}
     if path.suffix.lower() not in TABLES:
         raise InputError(f"{path} is no table by its suffix; a file with one text a line is read with --lines")
     texts, others = [], []
@@ -210,20 +210,25 @@ def _columns(rows: Iterator[Any], name: str, text_column: str, label_column: str
 
 def _read_csv(path: Path) -> Iterator[dict[str, Any]]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a review may be longer than the default allows
-    lines = io.StringIO(decode(path.read_bytes(), str(path)), newline="")
+    lines = io.StringIO(decode(read_bytes(path), str(path)), newline="")
     try:
-        yield from csv.DictReader(lines, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
+        rows = csv.DictReader(lines, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
+        names = list(rows.fieldnames or ())
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"{path} has two columns of the name {twice!r}; rename one of them")
+        yield from rows
     except csv.Error as error:
         raise InputError(f"{path} is not well-formed: {error}") from None
 
 
 def _read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(decode(path.read_bytes(), str(path)).split("\n"), start=1):
+    for number, line in enumerate(decode(read_bytes(path), str(path)).split("\n"), start=1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"line {number} of {path} is not JSON: {error}") from None
         if not isinstance(row, dict):
             raise InputError(f"line {number} of {path} is not a JSON object")

@@ -18,6 +18,7 @@ from wordsway.models.encoding.encode import encode, find_encoder
 from wordsway.models.running.hidden_states import PretrainedEncoder
 from wordsway.support.errors import InputError, TextWarning
 from wordsway.support.memory import require
+from wordsway.support.public_gate import public
 from wordsway.support.seeds import Key, normal, stream
 from wordsway.tokens import Tokens, check_size, normalize_rows
 
@@ -46,6 +47,7 @@ class GaussianTask(Task):
         return labelled_tokens(count, n, d or 384, stream(*self.key))
 
 
+@public
 def labelled_tokens(count: int, n: int, d: int, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Texts X (count, n, d) of Gaussian rows with norm sqrt(d), and labels y = sign(flat(X) . u) for a Gaussian u.
 

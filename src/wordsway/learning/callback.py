@@ -8,6 +8,7 @@ from wordsway.learning.probe import ProbeReport, check_probes, check_radius, pro
 from wordsway.models.loading.locate import require_transformers
 from wordsway.search.ascent import check_budget
 from wordsway.support.errors import InputError
+from wordsway.support.public_gate import public
 
 require_transformers()
 
@@ -16,6 +17,7 @@ from transformers import TrainerCallback  # noqa: E402
 PREFIX = "eval_"  # what integrations look for, and `metric_for_best_model` too
 
 
+@public
 class WordSensitivityCallback(TrainerCallback):
     """Measures the word sensitivity of some probe texts before the first step and at every evaluation, as
     `probe_sensitivity` does with the same options; training goes on as if it had not been there.

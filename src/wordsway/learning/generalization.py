@@ -28,9 +28,11 @@ from wordsway.support.devices import find_device, find_dtype, precise
 from wordsway.support.errors import InputError, RankWarning
 from wordsway.support.memory import require
 from wordsway.support.names import TRAININGS, Aim, Training
+from wordsway.support.public_gate import public
 from wordsway.tokens import Tokens, as_text, check_tokens
 
 
+@public
 class Generalization:
     """The minimum-norm interpolator theta* of N labelled texts on the features of a map, and what one more pair does.
 

@@ -17,12 +17,14 @@ from wordsway.models.moving.outputs.base import Output, load_output, trained
 from wordsway.models.running.hidden_states import Reached
 from wordsway.support.errors import InputError
 from wordsway.support.names import OUTPUTS
+from wordsway.support.public_gate import public
 from wordsway.support.seeds import generator
 from wordsway.tokens import check_size
 
 _TINY = 0.01  # of the radius: where the search begins, as at no move at all the change has no gradient
 
 
+@public
 def sensitivity_penalty(
     model: Any,
     inputs: Mapping[str, Any],
@@ -65,6 +67,7 @@ def trained_output(name: str) -> Output:
     return kind(name, -1)  # of the last hidden state, which the model gives without a number
 
 
+@public
 def embedding_noise(model: Any, size: float, *, seed: int = 0) -> AbstractContextManager[None]:
     """`with embedding_noise(model, 0.5, seed=step): loss = model(**batch).loss` trains on noisy embeddings: Gaussian
     noise on every row of hidden state 0, of an expected norm of `size` times the row's own."""

@@ -16,6 +16,7 @@ from wordsway.search.ascent import check_budget
 from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
+from wordsway.support.public_gate import public
 from wordsway.tokens import check_size, find_word
 
 
@@ -76,6 +77,7 @@ class ProbeReport:
         write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
 
 
+@public
 def probe_sensitivity(
     model: Any,
     tokenizer: Any,

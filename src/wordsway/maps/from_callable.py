@@ -11,12 +11,14 @@ from torch import Tensor
 from wordsway.maps.base import FeatureMap, PlainView, View
 from wordsway.support.cancelling import Cancel, asked_by_modules
 from wordsway.support.errors import InputError, one_line
+from wordsway.support.public_gate import public
 
 _WAYS = ("auto", "vmap", "whole", "loop")
 _TOLERANCE = 1e-4  # relative: by how much one text alone and the same in a batch may differ, as float32 rounds
 _CHANCY = (torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._NormBase)
 
 
+@public
 class FromCallable(FeatureMap):
     """phi(X) = function(X), any differentiable function or `torch.nn.Module` from (n, d) to features of any shape.
 

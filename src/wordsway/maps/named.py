@@ -7,6 +7,7 @@ and "raf:score=my_module:Cauchy" has a score of one's own. What of one's own may
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from difflib import get_close_matches
 from typing import Any, get_type_hints
 
 import torch
@@ -20,11 +21,13 @@ from wordsway.maps.transformer.random_transformer import RandomTransformer
 from wordsway.support import own_code
 from wordsway.support.errors import InputError, one_line
 from wordsway.support.names import ATTENTION, MAPS, SCORES, MapName
+from wordsway.support.public_gate import public
 from wordsway.support.registry import load_home
 
 Recipe = RandomAttention | LinearAttention | RandomFeatures | RandomTransformer
 
 
+@public
 def named_map(
     name: str,
     n: int,
@@ -90,9 +93,11 @@ def named_recipe(name: str, *, depth: int | None = None, activation: str = "relu
     base, _, text = name.partition(":")
     entry = _find_name(base)
     if entry is None:
+        near = get_close_matches(base, [*MAPS, *(f"{score}-raf" for score in SCORES)], 1)
+        meant = f"did you mean {near[0]!r}? Else " if near else ""
         raise InputError(
-            f"map={name!r} is not known; use one of: {', '.join(MAPS)}, with options as in raf:heads=4,causal, or a "
-            "map of your own as module:function",
+            f"map={name!r} is not known; {meant}use one of: {', '.join(MAPS)}, with options as in raf:heads=4,causal, "
+            "or a map of your own as module:function",
             argument="map",
         )
     if name.endswith(":"):

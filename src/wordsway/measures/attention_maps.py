@@ -20,6 +20,7 @@ from wordsway.support.errors import InputError
 from wordsway.support.json_values import to_values
 from wordsway.support.plotting import heat, square_axes
 from wordsway.support.progress import Progress, as_function, takes_progress
+from wordsway.support.public_gate import public
 from wordsway.support.result import Result
 from wordsway.tokens import Tokens, find_word
 
@@ -156,6 +157,7 @@ class AttentionMaps(Result):
         return f"{self.model}, layer {self.layer}, {which}"
 
 
+@public
 @over_texts
 @takes_progress("step")
 def attention_maps(

@@ -18,6 +18,7 @@ from wordsway.search.guided import largest
 from wordsway.support.errors import InputError
 from wordsway.support.plotting import bars
 from wordsway.support.progress import Progress, shown_progress
+from wordsway.support.public_gate import public
 from wordsway.support.result import Result
 from wordsway.support.seeds import stream
 from wordsway.tokens import Tokens, check_size, find_word
@@ -99,6 +100,7 @@ class Substitutions(Result):
         return bars(ax, names, [found.change for found in shown[:20]], marks, "relative change", title)
 
 
+@public
 @over_texts
 def substitutions(
     model: Any,

@@ -10,6 +10,7 @@ import torch
 
 from wordsway import __version__
 from wordsway.measures.draws_result import DrawComparison, MapDraws, WordDraws
+from wordsway.measures.opening import over_texts
 from wordsway.measures.question import ENCODER, OpenQuestion, Question
 from wordsway.measures.ranks import rank_ranges, shared_ranks
 from wordsway.measures.results import Sensitivity, TokenSensitivity, WordSensitivity
@@ -18,6 +19,8 @@ from wordsway.measures.words import describe
 from wordsway.support.cancelling import Cancel
 from wordsway.support.clock import Clock
 from wordsway.support.errors import InputError
+from wordsway.support.progress import Progress, as_function, takes_progress
+from wordsway.support.public_gate import public
 from wordsway.support.seeds import stream
 from wordsway.tokens import Tokens, check_size
 
@@ -25,8 +28,11 @@ MAPS = ("raf", "rf")  # what is compared unless given: attention and random feat
 WEIGHTS = 5  # draws unless given: the spread of five is known to a factor of two or so
 
 
+@public
+@over_texts
+@takes_progress("map")
 def compare_draws(
-    text: str | Tokens,
+    text: Any,
     maps: Sequence[str] = MAPS,
     *,
     weights: int = WEIGHTS,
@@ -40,7 +46,7 @@ def compare_draws(
     layer: int = 0,
     seconds: float | None = None,
     device: torch.device | str = "cpu",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
     cancel: Cancel | None = None,
 ) -> DrawComparison:
     """Measure every word of a text on several random maps, each with its weights drawn `weights` times.
@@ -50,9 +56,12 @@ def compare_draws(
     separated only where the lower bound of one is above the upper bound of the other.
 
     `maps` are names, with options as in "raf:heads=4". `seconds` limits the number of draws to what takes about that
-    long, at least one; the result says how many there are. The other arguments are those of `Question`. `progress` is
-    called with (maps measured, maps in all).
+    long, at least one; the result says how many there are. The other arguments are those of `Question`. `text` may
+    be a list of them (`TextResults`). `progress` is True to show it, or called with (maps measured, maps in all).
     """
+    if not isinstance(text, str | Tokens):
+        message = "draws are compared by words: give a text, a list of texts, or an encoded text (ws.encode)"
+        raise InputError(f"{message}, got {type(text).__name__}", argument="text")
     names = (maps,) if isinstance(maps, str) else tuple(maps)
     if not names or len(set(names)) < len(names):
         raise InputError(f"maps must be different names of maps, got {list(names)!r}", argument="maps")
@@ -60,7 +69,7 @@ def compare_draws(
         text, map=names[0], word=word, radius=radius, budget=budget, certificate=certificate, seed=seed, layer=layer,
         random_draws=random_draws, encoder=encoder, device=device,
     )  # fmt: skip
-    return draws_of(asked, names, weights, seconds, progress, cancel)
+    return draws_of(asked, names, weights, seconds, as_function(progress), cancel)
 
 
 def draws_of(

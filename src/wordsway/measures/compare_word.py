@@ -13,6 +13,7 @@ from wordsway.support.errors import InputError
 from wordsway.support.json_values import read_fields
 from wordsway.support.plotting import bars
 from wordsway.support.progress import Progress, as_function, takes_progress
+from wordsway.support.public_gate import public
 from wordsway.support.result import Result
 from wordsway.tokens import Tokens
 
@@ -77,6 +78,7 @@ class Substitution(Result):
         return super().to_dict() | {"worst": self.worst.to_dict()}
 
 
+@public
 @takes_progress("step")
 def substitution(
     phi: Any, before: Any, after: Any, others: Sequence[Any] = (), *, progress: Progress = None, **options: Any

@@ -12,6 +12,7 @@ from wordsway.measures.sides import Entry, Side, Table, sides_of
 from wordsway.support.errors import InputError
 from wordsway.support.names import either
 from wordsway.support.plotting import bar_panels
+from wordsway.support.public_gate import public
 from wordsway.support.result import Result
 
 _OTHER = "These are not the same quantity, so their numbers cannot be subtracted: compare the ranks."
@@ -89,6 +90,18 @@ class Comparison(Result):
         return f"{either(self.names, 'and')} side by side" + (f" on \u201c{shown}\u201d" if shown else "")
 
     @property
+    def ranked_by(self) -> str | None:
+        """A sentence that says what ranks go by; None where there are no ranks."""
+        if all(rank is None for rank in self.compared_rows[0].ranks):
+            return None
+        rules = [f"by {side.short}, the {side.first} first" for side in self.sides]
+        if len(set(rules)) == 1:
+            said = rules[0]
+        else:
+            said = "; ".join(f"of {side.name} {rule}" for side, rule in zip(self.sides, rules, strict=True))
+        return f"rank: {said}. Words share ranks where another search may order them otherwise."
+
+    @property
     def _noun(self) -> str:
         keys = self.compared_rows[0].key
         return "word" if set(keys) == {"word", "text"} else "row"
@@ -123,6 +136,7 @@ class Comparison(Result):
         return bar_panels(axes, [_label(row.key) for row in rows], panels, differences, title)
 
 
+@public
 def compare_results(results: Sequence[Result], names: Sequence[str] = (), column: str | None = None) -> Comparison:
     """Compare results of one kind, row by row: words by their places in the text, layers by their numbers. Flips of one
     model and changes of another have no number in common, but ranks. `names` are how they are called (first, second,

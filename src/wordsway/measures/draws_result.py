@@ -156,7 +156,7 @@ class DrawComparison(Result):
         ax.set_yticks(range(len(shown)), [plain(word.text) for word in shown])
         ax.set_ylim(len(shown) - 0.4, -0.6)
         ax.set_xlim(left=0)
-        ax.set_xlabel("largest relative change of the features; whisker: sd over draws; pale: up to the proven bound")
+        ax.set_xlabel("largest relative change of the features\nwhisker: sd over draws; pale: up to the proven bound")
         ax.set_title(plain(self.headline), loc="left", fontsize=10, fontweight="bold")
         ax.spines[["top", "right"]].set_visible(False)
         handles, labels = ax.get_legend_handles_labels()

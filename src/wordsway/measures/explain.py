@@ -22,6 +22,7 @@ from wordsway.support.cancelling import Cancel, asked_by_modules
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.progress import Progress, as_function, takes_progress
+from wordsway.support.public_gate import public
 from wordsway.support.seeds import generator
 from wordsway.tokens import Tokens, check_size, normalize_rows
 
@@ -32,6 +33,7 @@ _ASKED = 500  # questions to a map of several layers, each of which is a run thr
 _BATCH = 512
 
 
+@public
 @takes_progress("word")
 def explain(
     phi: FeatureMap | Callable[[Tensor], Tensor],

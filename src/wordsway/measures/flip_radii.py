@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
+from wordsway.measures.differences import Measured, ranks_of
 from wordsway.support.digits import probability_name, three
 from wordsway.support.plotting import BLUE, GREEN, GREY, MOST_BARS, ORANGE, new_axes, plain
 from wordsway.support.result import Result
@@ -89,7 +90,7 @@ class FlipRadii(Result):
     """
 
     format: ClassVar[str] = "wordsway.flip-radius/2"
-    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text"), "radius")
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text"), "flips_at")
     in_memory: ClassVar[tuple[str, ...]] = ("deltas",)
 
     prediction: str
@@ -135,6 +136,17 @@ class FlipRadii(Result):
         return tuple((k + 1, 1) if k < ahead else (ahead + 1, rest) for k in range(len(self.words)))
 
     @property
+    def flip_ranks(self) -> tuple[tuple[int, int], ...]:
+        """The rank of each word by its own radius, as (first possible rank, how many are possible): words share ranks
+        where other searches may order them otherwise."""
+        return tuple(ranks_of([self.known(word) for word in self.words], smallest_first=True))
+
+    def known(self, word: WordFlip) -> Measured:
+        """Bracket the radius of a word; without a flip it counts as the largest move that was allowed."""
+        found = self.limit if word.radius is None else word.radius
+        return Measured(found, word.certified, math.inf if word.radius is None else word.radius, FLIP_SPREAD)
+
+    @property
     def lowest_differ(self) -> bool:
         """Whether words differ in the lowest probability that they leave, as far as it is written."""
         return len({probability_name(word.lowest) for word in self.words}) > 1
@@ -144,12 +156,13 @@ class FlipRadii(Result):
         """Say what the columns of the printed table mean, one sentence or two a column."""
         tried = sorted({word.tried for word in self.words if word.tried})
         count = " to ".join(f"{number:,}" for number in dict.fromkeys(tried[:1] + tried[-1:])) or "no"
-        untried = ", ".join(sorted({word.untried for word in self.words if word.untried}))
+        several = len(self.words) > 1
+        ranked = ("rank: by that distance; words without one share a rank. In brackets: the rank by flips at.",)
         unit = "in units of the word's own norm"
         notes = (
             f"flipped by: the nearest real word that changes the prediction, and its distance {unit}. In a word's "
-            f"place {count} of the nearest words were tried" + (f"; none where: {untried}." if untried else "."),
-            "rank: by that distance; words without one share a rank, and stand in the order of flips at.",
+            f"place {count} of the nearest words were tried{self._untried}.",
+            *(ranked if several else ()),
             f"flips at: the smallest change of the embedding found to flip the prediction, {unit}; a smaller one may "
             "exist.",
         )
@@ -163,25 +176,37 @@ class FlipRadii(Result):
             *notes,
             f"P falls to: the lowest value of {of} that was found {within}; lower ones may exist."
             if self.lowest_differ
-            else f"Any of these words can push {of} {same} {within}.",
+            else f"{'Any of these words' if several else 'The word'} can push {of} {same} {within}.",
             f"best word: of the real words tried, the one that lowers {of} most, and what is left of it (P).",
         )
 
+    @property
+    def _untried(self) -> str:
+        """Name the words in the place of which nothing was tried, by the reason."""
+        reasons: dict[str, list[str]] = {}
+        for word in self.words:
+            if word.untried:
+                reasons.setdefault(word.untried, []).append(word.text)
+        named = (f"{', '.join(dict.fromkeys(texts))} ({reason})" for reason, texts in reasons.items())
+        return f"; not tried: {'; '.join(named)}" if reasons else ""
+
     def records(self) -> list[dict[str, Any]]:
-        """Make the table: one row a word, the smallest radius first."""
+        """Make the table: one row a word, the smallest change first. `radius` is the largest change that was allowed;
+        it, `flips_at`, `certified` and `real_distance` are in units of the word's own norm."""
         return [
             {
                 "word": word.word,
                 "text": word.text,
-                "radius": word.radius,
-                "distance": word.distance,
-                "to": word.to,
+                "radius": self.limit,
+                "flips_at": word.radius,
+                "flips_to": word.to,
+                "flips_at_absolute": word.distance,
                 "certified": word.certified,
                 "real_word": None if word.real is None else word.real.text,
-                "real_radius": None if word.real is None else word.real.radius,
-                "real_distance": None if word.real is None else word.real.distance,
+                "real_distance": None if word.real is None else word.real.radius,
+                "real_absolute": None if word.real is None else word.real.distance,
                 "real_to": None if word.real is None else word.real.to,
-                "lowest": word.lowest,
+                "probability_after": word.lowest,
                 "best_word": None if word.best is None else word.best.text,
                 "best_probability": None if word.best is None else word.best.probability,
                 "best_to": None if word.best is None else word.best.to,
@@ -213,7 +238,7 @@ class FlipRadii(Result):
                 at = word.real.radius
                 ax.plot([at], [k], "D", color=ORANGE, markersize=5, label="nearest real word that flips it")
                 ax.annotate(plain(word.real.text), (at, k), xytext=(8, 0), **beside)
-        ax.axvline(self.limit, color=GREY, linewidth=0.8, linestyle=":", label="largest move allowed")
+        ax.axvline(self.limit, color=GREY, linewidth=0.8, linestyle=":", label="the search went up to here")
         ax.set_yticks(range(len(shown)), [plain(word.text) for word in shown])
         ax.set_ylim(len(shown) - 0.4, -0.6)
         ax.set_xlim(0, 1.18 * furthest)
@@ -225,6 +250,13 @@ class FlipRadii(Result):
         once = dict(zip(labels, handles, strict=True))
         ax.figure.legend(once.values(), once.keys(), frameon=False, fontsize=8.5, loc="outside lower left", ncols=2)
         return ax
+
+
+def flipped_by(word: WordFlip) -> str:
+    """Name the real word that flips the prediction in the place of this one, or say that none was found or tried."""
+    if word.real is not None:
+        return word.real.text
+    return f"none of {word.tried:,}" if word.tried else "not tried"
 
 
 def _real_order(word: WordFlip) -> tuple[float, float, int]:

@@ -29,6 +29,7 @@ from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS
 from wordsway.support.progress import Progress, takes_progress
+from wordsway.support.public_gate import public
 from wordsway.tokens import Tokens, as_text, check_size, find_words
 
 REAL_WORDS = {"quick": 100, "default": 400, "thorough": 4000}  # nearest ones that are tried in a word's place
@@ -36,6 +37,7 @@ REAL_WORDS = {"quick": 100, "default": 400, "thorough": 4000}  # nearest ones th
 _NUDGES = (0.0, 1e-6, 3e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1)
 
 
+@public
 @over_texts
 @takes_progress("step")
 def flip_radius(

@@ -26,6 +26,7 @@ from wordsway.search.ascent import check_budget
 from wordsway.support.errors import InputError
 from wordsway.support.plotting import BLUE, GREEN, GREY, ORANGE, PINK, lines
 from wordsway.support.progress import Progress, shown_progress
+from wordsway.support.public_gate import public
 from wordsway.support.result import Result
 from wordsway.tokens import Tokens, check_size, find_word
 
@@ -114,6 +115,7 @@ class LayerProfile(Result):
         return f"{known}, {self.real_size:.2f} radii away" if name == "replaced" else known
 
 
+@public
 @over_texts
 def layer_profile(
     model: Any,

@@ -14,6 +14,7 @@ from wordsway.models.moving.norm_bound import ranges_of
 from wordsway.support.errors import InputError
 from wordsway.support.plotting import ranges
 from wordsway.support.progress import Progress, as_function, takes_progress
+from wordsway.support.public_gate import public
 from wordsway.support.result import Result
 from wordsway.tokens import Tokens, find_word
 
@@ -85,6 +86,7 @@ class LogitRanges(Result):
         return ranges(ax, names, series, self.logits, "logit", title)
 
 
+@public
 @over_texts
 @takes_progress("word")
 def logit_ranges(

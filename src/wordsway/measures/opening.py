@@ -95,31 +95,30 @@ def texts_of(given: Any) -> list[str | Tokens] | None:
 
 
 def over_texts(function: Function) -> Function:
-    """Let a function of a model or map and a text take a list of texts. It then returns the results of all
-    (`TextResults`). `progress` is called with (texts done, texts in all); without it, a terminal shows a bar."""
+    """Let a function of a text, or of a model or map and a text, take a list of texts. It then returns the results of
+    all (`TextResults`). `progress` is called with (texts done, texts in all); without it, a terminal shows a bar."""
     parameters = inspect.signature(function).parameters
-    _, text_name, *_ = parameters
+    names = list(parameters)
+    place = 0 if names[0] == "text" else 1
+    text_name = names[place]
 
     @functools.wraps(function)
     def call(*given: Any, **options: Any) -> Any:
-        text = given[1] if len(given) > 1 else options.get(text_name)
+        text = given[place] if len(given) > place else options.get(text_name)
         texts = texts_of(text)
         if texts is None:
             return function(*given, **options)
         told = options.pop("progress", None)
         quiet = {"progress": lambda done, total: None} if "progress" in parameters else {}
-        return _each(texts, told, lambda each: _with_text(function, given, options | quiet, text_name, each))
+
+        def measure(each: str | Tokens) -> Any:
+            if len(given) > place:
+                return function(*given[:place], each, *given[place + 1 :], **options, **quiet)
+            return function(*given, **{**options, **quiet, text_name: each})
+
+        return _each(texts, told, measure)
 
     return cast(Function, call)
-
-
-def _with_text(
-    function: Callable[..., Any], given: Sequence[Any], options: dict[str, Any], name: str, text: Any
-) -> Any:
-    """Call a function with one text in the place of the list."""
-    if len(given) > 1:
-        return function(given[0], text, *given[2:], **options)
-    return function(*given, **{**options, name: text})
 
 
 def _each(texts: Sequence[str | Tokens], told: Progress, measure: Callable[[Any], Any]) -> TextResults:

@@ -12,6 +12,7 @@ from wordsway.models.running.encoder import check_text
 from wordsway.models.running.model import Transformer
 from wordsway.support.errors import InputError
 from wordsway.support.plotting import paired_bars
+from wordsway.support.public_gate import public
 from wordsway.support.result import Result
 from wordsway.tokens import check_size
 
@@ -56,6 +57,7 @@ class PromptChange(Result):
         return paired_bars(ax, [repr(row["token"]) for row in rows], series, "probability", title)
 
 
+@public
 def compare_prompts(
     model: Any,
     before: str,

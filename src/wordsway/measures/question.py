@@ -26,6 +26,7 @@ from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.progress import Progress
+from wordsway.support.public_gate import public
 from wordsway.tokens import Tokens, as_text, check_size, find_words
 
 ENCODER = "minilm"  # what embeds a text for a map, unless given
@@ -41,6 +42,7 @@ class QuestionError(InputError):
         self.field, self.fault = name, fault
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Question:
     """A question about a `text`: how far can its words move the features of a `map` or the `output` of a `model`?

@@ -29,9 +29,11 @@ from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS
 from wordsway.support.progress import Progress, as_function, takes_progress
+from wordsway.support.public_gate import public
 from wordsway.tokens import Tokens, as_text, check_size
 
 
+@public
 @over_texts
 @takes_progress("radius")
 def radius_profile(

@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 
 NOT_IMPORTANCE = (
-    "This is what a change to one word can do at most, not the word's importance: for attributions use Captum or inseq."
+    "This is how far a change to one word was found to reach, not the word's importance: for attributions use Captum "
+    "or inseq."
 )
 _MOST_NAMED = 5  # of the words that tie, in a sentence
 

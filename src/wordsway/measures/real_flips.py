@@ -52,9 +52,9 @@ def nearest_real(
     if not isinstance(phi, PretrainedMap) or tokens.ids is None:
         return RealSearch(None, 0, "this map has no vocabulary")
     if others:
-        return RealSearch(None, 0, f"the word has {1 + len(others)} tokens")
+        return RealSearch(None, 0, "several tokens")
     if not any(letter.isalnum() for letter in tokens.words[word]):
-        return RealSearch(None, 0, "punctuation is not replaced")
+        return RealSearch(None, 0, "punctuation")
     found = find_candidates(phi.model, tokens, word, same_length=True)
     if not len(found) or most < 1:
         return RealSearch(None, 0, "no candidate" if most else "not asked for")

@@ -19,14 +19,17 @@ from wordsway.measures.results import Sensitivity, TokenSensitivity, summarize
 from wordsway.measures.several_tokens import several_of
 from wordsway.measures.token_choice import Choice, choose_moves
 from wordsway.measures.words import describe, moves_of, radii_of, rank_words
-from wordsway.search.ascent import BUDGETS, FEWEST
+from wordsway.search.ascent import BUDGETS, FEWEST, MOST
 from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device, find_dtype
 from wordsway.support.errors import InputError, ZeroError
+from wordsway.support.memory import require
 from wordsway.support.progress import Progress, as_function, takes_progress
+from wordsway.support.public_gate import public
 from wordsway.tokens import Tokens, as_text, check_size, find_words
 
 
+@public
 @over_texts
 @takes_progress("token")
 def word_sensitivity(
@@ -92,7 +95,7 @@ def word_sensitivity(
         encoded=encoded,
         moves=moves,
         seed=seed,
-        draws=check_size(random_draws, "random_draws", least=0),
+        draws=check_draws(random_draws, text.shape[1]),
         radii=tuple(lift * value for value in radii),
         lift=lift,
         device=device,
@@ -139,8 +142,16 @@ def check_effort(budget: int | str | None) -> int | str | None:
         known = ", ".join(BUDGETS)
         raise InputError(f"budget={budget!r} is not known; use a number, or {known}", argument="budget")
     if budget is not None and not isinstance(budget, str):
-        check_size(budget, "budget", least=FEWEST)
+        if check_size(budget, "budget", least=FEWEST) > MOST:
+            raise InputError(f"budget={budget} is more than {MOST:,} evaluations, the most", argument="budget")
     return budget
+
+
+def check_draws(draws: int, d: int) -> int:
+    """Return the number of random moves to compare with, or raise an error where they do not fit in memory."""
+    need = 64.0 * check_size(draws, "random_draws", least=0) * d  # of a move in float64, its projection and its change
+    require(need, f"drawing {draws:,} random moves", "use fewer (--draws, random_draws=)")
+    return draws
 
 
 def _pack(choice: Choice, outcome: Outcome, began: float) -> Sensitivity:
@@ -178,6 +189,7 @@ def _pack(choice: Choice, outcome: Outcome, began: float) -> Sensitivity:
     )
 
 
+@public
 def change(
     phi: Any,
     X: Any,

@@ -7,7 +7,7 @@ from typing import Any
 
 from wordsway.measures.differences import Measured, ranks_of
 from wordsway.measures.draws_result import DrawComparison
-from wordsway.measures.flip_radii import FLIP_SPREAD, FlipRadii
+from wordsway.measures.flip_radii import FlipRadii
 from wordsway.measures.profile_result import RadiusProfile
 from wordsway.measures.results import Sensitivity
 from wordsway.support.errors import InputError
@@ -20,7 +20,8 @@ OF_MODELS = (FlipRadii, RadiusProfile)  # two answers about the words of a text,
 @dataclass(frozen=True)
 class Side:
     """One of the results that are compared: what it is about, and what its numbers are (`quantity`; `short` heads a
-    column, `axis` stands at a picture's axis). `nothing` is how a missing number is shown."""
+    column, `axis` stands at a picture's axis). `nothing` is how a missing number is shown, and `first` what is ranked
+    first: the largest, or the smallest."""
 
     name: str
     about: str
@@ -28,6 +29,7 @@ class Side:
     short: str
     axis: str
     nothing: str = "-"
+    first: str = "largest"
 
 
 @dataclass(frozen=True)
@@ -124,17 +126,11 @@ def _flips(result: FlipRadii, name: str) -> Table:
         "flips at",
         f"smallest change found that changes the {what},\nin units of the word's own norm",
         nothing=f"none to {result.limit:g}",
+        first="smallest",
     )
     entries = []
-    # A word without a flip ranks as one at the end of what was searched.
-    limit, top = result.limit, math.inf
-    known = [
-        Measured(limit if word.radius is None else word.radius, word.certified, word.radius or top, FLIP_SPREAD)
-        for word in result.words
-    ]
-    ranks = ranks_of(known, smallest_first=True)
-    for word, row, measured, rank in zip(result.words, result.records(), known, ranks, strict=True):
-        found = None if word.radius is None else measured
+    for word, row, rank in zip(result.words, result.records(), result.flip_ranks, strict=True):
+        found = None if word.radius is None else result.known(word)
         entries.append(Entry({"word": row["word"], "text": row["text"]}, found, rank, word.span))
     return Table(side, tuple(entries), ("flips", result.kind), _text(result.text))
 

@@ -9,7 +9,7 @@ from wordsway.report.svg import picture
 
 def of_comparison(result: Comparison) -> Report:
     """Make the report of results side by side."""
-    ranked = any(rank is not None for rank in result.compared_rows[0].ranks)
+    ranked = result.ranked_by
     lead = [f"{result.finding[:1].upper()}{result.finding[1:]}. {result.reading}"]
     lead += [f"{side.name}: {side.about}." for side in result.sides]
     lead += [
@@ -22,7 +22,7 @@ def of_comparison(result: Comparison) -> Report:
     scale = "Both panels have one scale" if result.same else "Each panel has an axis of its own"
     caption = [f"{scale}; rows are in the order of the first result."]
     if ranked:
-        caption.append("Ranks: 1 is the largest possible effect; words share ranks where they are not separated.")
+        caption.append(f"{ranked[:1].upper()}{ranked[1:]}")
     if result.same:
         caption.append("Differences are second minus first; a hollow dot is a tie.")
     shown = picture(result.plot().figure, "Side by side", caption)

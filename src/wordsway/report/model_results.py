@@ -51,7 +51,7 @@ def _layers(profile: LayerProfile) -> Report:
     last = profile.searched[-1]
     lead = [
         f"A move of \u201c{profile.word_text}\u201d (word {profile.word}) of norm {three(profile.radius)} changes the "
-        f"last layer by at least {three(last)} times its norm; random moves of that size by "
+        f"last layer by at least {three(last)} times its own norm; random moves of that size by "
         f"{three(profile.noise[-1])}.",
         f"The text: {profile.text}",
     ]
@@ -93,8 +93,8 @@ def _substitutions(result: Substitutions) -> Report:
     if result.top:
         best = result.best
         lead.append(
-            f"\u201c{best.after}\u201d in the place of \u201c{best.before}\u201d changes {result.output} by "
-            f"{three(best.change)} times its norm, the most of {tried:,} words tried"
+            f"\u201c{best.after}\u201d in the place of \u201c{best.before}\u201d changes the output "
+            f"({result.output}) by {three(best.change)} times its own norm, the most of {tried:,} words tried"
             + ("." if all(one.exhaustive for one in result.tried) else "; a better one may have been missed.")
         )
     if result.prediction is not None:

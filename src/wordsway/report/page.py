@@ -15,12 +15,14 @@ from wordsway.report.measurement import detail_of, of_measurement
 from wordsway.report.parts import LEVELS, Report
 from wordsway.support.digits import three
 from wordsway.support.errors import InputError, one_line
+from wordsway.support.public_gate import public
 from wordsway.support.result import Result, load_result
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 
+@public
 def report_html(source: Any) -> str:
     """Make the page of a result of any kind, of its .json file, or of a run's folder."""
     if not isinstance(source, str | os.PathLike) or Path(source).is_dir():

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from wordsway.measures.flip_radii import FlipRadii, WordFlip
+from wordsway.measures.flip_radii import FlipRadii, WordFlip, flipped_by
 from wordsway.measures.profile_result import RadiusProfile, WordProfile
 from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name
 from wordsway.report.coloured import ColouredWord, bars_of, coloured_text
@@ -26,9 +26,10 @@ def of_flips(result: FlipRadii) -> Report:
     drawn = result.words[:MOST_BARS]
     caption = [says for says, of in _COLOURS.items() if any(getattr(word, of) for word in drawn)]
     shown = picture(result.plot().figure, "How far each word must move", caption)
-    rows = [_flip_row(word, rank) for word, rank in zip(result.by_real, result.real_ranks, strict=True)]
+    places = dict(zip(result.words, result.flip_ranks, strict=True))
+    rows = [_flip_row(word, rank, places[word]) for word, rank in zip(result.by_real, result.real_ranks, strict=True)]
     table = Grid.of("All words", "flips", rows, more="\n".join(result.column_notes))
-    about = {"largest move allowed": result.limit, "seed": result.seed, "gradients": result.gradients}
+    about = {"searched up to a move of": result.limit, "seed": result.seed, "gradients": result.gradients}
     title = f"How far a word must move to flip {result.map.get('model', result.map['map'])}"
     text = [] if result.text is None else [_flip_words(result, result.text)]
     return Report(title, _flip_lead(result), (*text, shown, table, _facts(result, about)))
@@ -88,15 +89,16 @@ def _flip_notes(word: WordFlip) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _flip_row(word: WordFlip, rank: tuple[int, int]) -> dict[str, Any]:
+def _flip_row(word: WordFlip, rank: tuple[int, int], place: tuple[int, int]) -> dict[str, Any]:
     """Make a row of the table, in the columns that the command prints."""
     return {
         "rank": rank_name(*rank),
         "word": word.text,
         "place": word.word,
-        "flipped by": None if word.real is None else word.real.text,
+        "flipped by": flipped_by(word),
         "at": None if word.real is None else word.real.radius,
         "flips at": word.radius,
+        "rank by flips at": rank_name(*place),
         "P falls to": word.lowest,
         "best word": None if word.best is None else word.best.text,
         "P": None if word.best is None else word.best.probability,

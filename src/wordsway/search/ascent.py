@@ -37,6 +37,7 @@ Objective = Callable[[Float[Tensor, "g b m d"]], Float[Tensor, "g b"]]
 
 
 FEWEST = 8  # evaluations below which a search is not worth its name
+MOST = 10**7  # evaluations of a search: more would take days
 
 
 def check_budget(name: str) -> None:

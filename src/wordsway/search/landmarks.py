@@ -14,7 +14,6 @@ are searched from the same starts on every machine, and at once.
 import hashlib
 import json
 import warnings
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from torch import Tensor
 from wordsway.maps.base import FeatureMap
 from wordsway.search.effort import Effort
 from wordsway.search.places import Landmarks, Place, PlaceSearch
+from wordsway.support.cache_files import digest, tell_unused, usable, write_cached
 from wordsway.support.errors import TextWarning
 from wordsway.support.files import cache_folder, write_bytes
 from wordsway.tokens import Tokens
@@ -131,17 +131,21 @@ def read_landmarks(path: Path, d: int) -> Landmarks | None:
     """Read what was kept; a file that is damaged, or not what it should be, is as good as none."""
     from safetensors import SafetensorError, safe_open
 
-    if not path.is_file():
+    shipped = path.parent == SHIPPED
+    if not (path.is_file() if shipped else usable(path)):
         return None
     try:
         with safe_open(path, framework="pt") as file:
             total = (file.metadata() or {})["sum"]
             rows, covariance = file.get_tensor("rows"), file.get_tensor("covariance")
+        right = rows.dtype == torch.float32 and rows.shape[1:] == (d,)
+        right = right and covariance.dtype == torch.float16 and covariance.shape == (d, d)
+        if right and total == _checksum(rows, covariance, path):
+            return Landmarks(rows.double(), covariance.float())
     except (SafetensorError, OSError, KeyError):
-        return None
-    right = rows.dtype == torch.float32 and rows.shape[1:] == (d,)
-    right = right and covariance.dtype == torch.float16 and covariance.shape == (d, d)
-    return Landmarks(rows.double(), covariance.float()) if right and total == _checksum(rows, covariance) else None
+        pass
+    tell_unused(path, f"{path} is damaged, or was not written by this user's wordsway")
+    return None
 
 
 def write_landmarks(path: Path, landmarks: Landmarks) -> None:
@@ -149,9 +153,10 @@ def write_landmarks(path: Path, landmarks: Landmarks) -> None:
     from safetensors.torch import save
 
     rows, covariance = landmarks.rows.float().contiguous(), landmarks.covariance.half().contiguous()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(path, save({"rows": rows, "covariance": covariance}, {"sum": _checksum(rows, covariance)}))
+    content = save({"rows": rows, "covariance": covariance}, {"sum": _checksum(rows, covariance, path)})
+    (write_bytes if path.parent == SHIPPED else write_cached)(path, content)
 
 
-def _checksum(rows: Tensor, covariance: Tensor) -> str:
-    return f"{zlib.crc32(covariance.numpy().data, zlib.crc32(rows.numpy().data)):08x}"
+def _checksum(rows: Tensor, covariance: Tensor, path: Path) -> str:
+    """Digest landmarks; those that come with the package are as safe as its code, so they need no key."""
+    return digest([rows.numpy().data, covariance.numpy().data], b"shipped" if path.parent == SHIPPED else None)

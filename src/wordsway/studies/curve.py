@@ -15,6 +15,7 @@ from wordsway.studies.study import Study
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
 from wordsway.support.progress import takes_progress
+from wordsway.support.public_gate import public
 from wordsway.support.registry import load_home
 from wordsway.support.result import Result
 
@@ -22,6 +23,7 @@ _PICTURE = "wordsway.studies.figures.grid_figures:plot_curve"  # figures lie abo
 Row = Mapping[str, Any]  # of the study's table
 
 
+@public
 @dataclass(frozen=True)
 class CurvePlan:
     """A grid to measure: every map at every d, n and trial, each trial with weights and a text of its own.
@@ -133,6 +135,7 @@ class Curve(Result):
         return load_home(_PICTURE)(self, ax)
 
 
+@public
 @takes_progress("cell")
 def curve(
     plan: CurvePlan,

@@ -14,6 +14,7 @@ from wordsway.studies.study import Study
 from wordsway.support.errors import InputError
 from wordsway.support.names import TRAININGS
 from wordsway.support.progress import takes_progress
+from wordsway.support.public_gate import public
 from wordsway.support.registry import load_home
 from wordsway.support.result import Result
 
@@ -26,6 +27,7 @@ SMALL_GAMMA = 0.5  # points that hardly tell the two texts apart before training
 Key = tuple[str, int | None, int, int, int]  # map, d, n, training size, trial
 
 
+@public
 @dataclass(frozen=True)
 class FlipPlan:
     """A grid to run: every map at every d, n, training size and trial; in each, a flip for every way of training and
@@ -175,6 +177,7 @@ class Flips(Result):
         return load_home(_PICTURE)(self, ax)
 
 
+@public
 @takes_progress("cell")
 def generalize(
     plan: FlipPlan,

@@ -26,17 +26,17 @@ class Run:
     _figures: dict[str, StudyFigure] = field(default_factory=dict, compare=False, repr=False)
 
     @staticmethod
-    def of(store: Store, studies: Sequence[Study] | None = None) -> "Run":
+    def of(store: Store, studies: Sequence[Study] | None = None, skip_damaged: bool = False) -> "Run":
         """Read a store once; `studies` is its plan, where that is known already."""
-        plan, results = tuple(store.studies() if studies is None else studies), store.results()
+        plan, results = tuple(store.plan() if studies is None else studies), store.results(skip_damaged)
         tables = {study.name: table_of(study, results) for study in plan}
         return Run(store.folder, plan, results, tables, store.fact("command"))
 
     @staticmethod
-    def read(folder: str | os.PathLike[str]) -> "Run":
-        """Read a run's folder."""
+    def read(folder: str | os.PathLike[str], skip_damaged: bool = False) -> "Run":
+        """Read a run's folder. Damaged rows are an error unless they are to be skipped."""
         with Store.read(folder) as store:
-            return Run.of(store)
+            return Run.of(store, skip_damaged=skip_damaged)
 
     def table(self, names: Sequence[str] | None = None) -> Table:
         """Join the tables of some studies, or of all."""

@@ -12,9 +12,11 @@ from wordsway.studies.cells.recipes import allows, is_axis, key_of, recipe_of, r
 from wordsway.studies.claims import Claim, hint
 from wordsway.studies.panels.scene import PanelGrid
 from wordsway.support.errors import InputError, StudyError
+from wordsway.support.public_gate import check_argument, public
 from wordsway.tokens import check_size
 
 MOST = 1_000_000  # cells of a panel
+LONGEST_NAME = 100  # characters: files are named after a study
 _OWN = ("id", "measure", "trials", "title", "skip")
 
 
@@ -27,6 +29,7 @@ class Job:
     revision: str
 
 
+@public
 @dataclass(frozen=True)
 class Panel:
     """A grid. `values` are fields of the kind of cell that `measure` names; a list of values is an axis of the grid.
@@ -137,6 +140,7 @@ def _check_values(kind: type[Cell], values: Mapping[str, Any]) -> None:
         if listed and not value:
             raise StudyError(f"{name} is empty, so there is nothing to measure; name at least one", name)
         for item in value if listed else [value]:
+            check_argument(Any, item, name)
             if not allows(kind, name, item):
                 raise StudyError(f"{name} must be {wants(kind, name)}, or a list of them, got {item!r}", name)
         if isinstance(value, list | tuple) and len({repr(item) for item in value}) < len(value):
@@ -144,6 +148,7 @@ def _check_values(kind: type[Cell], values: Mapping[str, Any]) -> None:
     kind.refuse(values)
 
 
+@public
 @dataclass(frozen=True)
 class Study:
     """Panels with a name, how a figure lays them out (rows of their ids), and claims about them.
@@ -169,6 +174,8 @@ class Study:
             raise StudyError(
                 f"a study's name is made of letters, digits, '-', '_' and '.', got {name!r}: give a name", "name"
             )
+        if len(name) > LONGEST_NAME:
+            raise StudyError(f"a study's name has at most {LONGEST_NAME} characters, got {len(name)}", "name")
         listed = [panels] if isinstance(panels, Panel | Mapping) else list(panels)
         made = tuple(p if isinstance(p, Panel) else Panel.of(p, k) for k, p in enumerate(listed))
         if not made:

@@ -4,6 +4,7 @@ Each text is a cell of a study, so a run that was stopped goes on where it was, 
 """
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,7 @@ from wordsway.studies.run.worker import Report
 from wordsway.studies.study import Job, Study
 from wordsway.support.errors import InputError
 from wordsway.support.progress import as_function, heard_within, takes_progress
+from wordsway.support.public_gate import public
 
 Tell = Callable[[int, int, str], None]  # words done, words in all, the text that is measured
 
@@ -56,13 +58,16 @@ class _Told(Silent):
         self.progress(min(self.done + more, self.total), self.total, f"text {here} of {self.texts}")
 
 
+_WORDS = re.compile(r"\w+|[^\w\s]")  # and marks, which are measured like words; a model's own words may differ a little
+
+
 def _cell(job: Job) -> WordsCell:
     assert isinstance(job.cell, WordsCell)
     return job.cell
 
 
 def _words(job: Job) -> int:
-    return len(_cell(job).text.split())
+    return len(_WORDS.findall(_cell(job).text))
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ class TextsRun:
         results: Mapping[str, Any] = {}
         if self.store is not None and has_run(Path(self.store)):
             with Store.read(self.store) as store:
-                results = store.results()
+                results = store.results(skip_damaged=True)  # what is damaged is measured again
         return make_plan(results, [self.study], retry_failed=True)
 
     def seconds(self, plan: Plan) -> float | None:
@@ -123,6 +128,7 @@ class TextsRun:
         return Corpus.of(self.texts, self.subjects, by_cell, told.errors, self.columns, str(table.rows[0]["budget"]))
 
 
+@public
 @takes_progress("word")
 def measure_texts(
     texts: Iterable[str],

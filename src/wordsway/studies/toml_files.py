@@ -14,9 +14,11 @@ from wordsway.studies.cells.base import Cell
 from wordsway.studies.cells.kinds import kind_of
 from wordsway.studies.claims import Claim, hint
 from wordsway.studies.study import Panel, Study
-from wordsway.support.errors import InputError, StudyError
-from wordsway.support.files import decode
+from wordsway.studies.toml_shape import check_shape
+from wordsway.support.errors import InputError, StudyError, one_line
+from wordsway.support.files import decode, read_bytes
 from wordsway.support.names import SCALES, studies
+from wordsway.support.public_gate import public
 
 _TOP = ("name", "title", "layout", "panel", "claim")
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".gguf", ".safetensors")
@@ -24,6 +26,7 @@ _HEADING = re.compile(r"^\s*(\[\[?)\s*([\w.\-\"' ]+?)\s*\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"""^\s*["']?([\w-]+)["']?\s*=""")
 
 
+@public
 def find_study(name: str, scale: str = "paper") -> Study:
     """Find a built-in study by its name; a panel's id after it picks that panel: "fig3a", "fig2-left"."""
     (study,) = draft_studies([name], scale)
@@ -62,6 +65,7 @@ def layout_of(name: str) -> list[list[str]]:
     return table.get("layout") or [[panel.get("id", str(k + 1)) for k, panel in enumerate(table["panel"])]]
 
 
+@public
 def load_study(path: str | os.PathLike[str], scale: str = "paper") -> Study:
     """Read a study from a file of your own. Its paths are relative to its folder and stay inside it."""
     file = Path(path)
@@ -71,7 +75,7 @@ def load_study(path: str | os.PathLike[str], scale: str = "paper") -> Study:
             f"there is no study file {str(path)!r}"
             + (" (it is a folder; name a .toml file in it)" if file.is_dir() else known)
         )
-    return _Reader(decode(file.read_bytes(), str(path)), str(path), file.parent).study(scale)
+    return _Reader(decode(read_bytes(file), str(path)), str(path), file.parent).study(scale)
 
 
 def _folder() -> Any:
@@ -93,12 +97,15 @@ class _Reader:
     def study(self, scale: str) -> Study:
         if scale not in SCALES:
             raise InputError(f"scale={scale!r} is not known; use one of: {', '.join(SCALES)}")
+        check_shape(self.text, self.name)
         try:
             table = tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
             place = re.search(r"^(.*) \(at line (\d+), column (\d+)\)$", str(error))
             message = f", line {place[2]}: {place[1]} (column {place[3]})" if place else f": {error}"
             raise InputError(f"{self.name}{message}") from None
+        except (ValueError, RecursionError) as error:  # a number of thousands of digits, for one
+            raise InputError(f"{self.name}: {one_line(error)}") from None
         for key in table:
             if key not in _TOP:
                 raise self.error(f"unknown key {key!r}; {hint(key, _TOP)}", (key,))

@@ -14,6 +14,19 @@ import torch
 Cancel = Callable[[], object]
 
 
+def ask_around(x: torch.Tensor, cancel: Cancel | None) -> None:
+    """Call `cancel` now, and again when a gradient comes back to x."""
+    if cancel is None:
+        return
+    cancel()
+    if x.requires_grad:
+
+        def ask(gradient: torch.Tensor) -> None:
+            cancel()
+
+        x.register_hook(ask)
+
+
 @contextmanager
 def asked_by_modules(root: torch.nn.Module, cancel: Cancel | None) -> Iterator[None]:
     """Call `cancel` before each module of a model that runs in this thread: one run of a large model may take long."""

@@ -10,7 +10,9 @@ def find_device(device: torch.device | str) -> torch.device:
     try:
         found = torch.device(device)
         torch.empty(1, device=found)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        if found.type == "meta":
+            raise ValueError("what is on it has no values")
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError, ValueError) as error:
         reason = one_line(error).split(". ")[0]
         reason = f"{reason[:100]}..." if len(reason) > 100 else reason  # torch lists all that there could be
         raise InputError(

@@ -24,12 +24,24 @@ class TextWarning(UserWarning):
     """Something about a text that a reader of the numbers should know: it was cropped, or has unknown words."""
 
 
+class DamageWarning(UserWarning):
+    """A run whose file was damaged, and what became of it."""
+
+
 class SpanError(InputError):
     """A text whose features lie in the span of the training features, so that re-training on it changes nothing."""
 
 
 class RankWarning(UserWarning):
     """Training features that depend on each other, so that the labels may not be interpolated exactly."""
+
+
+class PlaceError(InputError, OSError):
+    """An error of the operating system about a path that was given: it is both, and keeps number, text and path."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(one_line(error))
+        self.errno, self.strerror, self.filename = error.errno, error.strerror, error.filename
 
 
 def one_line(error: BaseException, most: int = 300) -> str:

@@ -1,18 +1,29 @@
-"""Files that appear whole or not at all, and where the cache is."""
+"""Files that are written where their path points and appear whole or not at all; reading them; where the cache is."""
 
 import errno
 import os
+import re
+import stat
+import sys
 import tempfile
 from pathlib import Path
 
 from wordsway.support.errors import InputError
 
+STDOUT = "-"  # how a user writes standard output
+_DESCRIPTORS = re.compile(r"/dev/fd/(\d{1,4})|/proc/self/fd/(\d{1,4})")
+
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file beside its place and move it there, so that a killed run leaves no half of it."""
-    target = Path(path)
-    check_target(target)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    """Write to where a path points. A file appears whole or not at all: it is written beside its place and moved there;
+    what a symbolic link points to is written, and the link stays. A device, a pipe and standard output ("-") are
+    written in place."""
+    target = check_target(path)
+    if isinstance(target, int):
+        return _write_open(target, content)
+    if target.exists() and not target.is_file():
+        return _write_in_place(target, content)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name[:100], suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -25,17 +36,90 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
         raise
 
 
-def check_target(path: str | os.PathLike[str]) -> None:
-    """Raise an OSError that names the file, not a temporary one, unless it can be made where it is to be."""
-    target = Path(path)
+def is_stream(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path is standard output, a device or a pipe: what has no name of its own to tell a format by."""
+    target = target_of(path)
+    return isinstance(target, int) or (target.exists() and not target.is_file() and not target.is_dir())
+
+
+def is_stdout(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path is standard output."""
+    return target_of(path) == 1
+
+
+def target_of(path: str | os.PathLike[str]) -> Path | int:
+    """Find what a path points to: the file at the end of symbolic links, or the number of an open file of this
+    process. The link /dev/stdout leads to a file where output goes to one, which must not be replaced under it."""
+    text = os.fspath(path)
+    for number, names in enumerate((("/dev/stdin",), (STDOUT, "/dev/stdout"), ("/dev/stderr",))):
+        if text in names:
+            return number
+    match = _DESCRIPTORS.fullmatch(text)
+    return int(match[1] or match[2]) if match else Path(os.path.realpath(text))
+
+
+def check_target(path: str | os.PathLike[str]) -> Path | int:
+    """Return what a path points to (as `target_of`), or raise an OSError that names the file, not a temporary one,
+    unless it can be written there."""
+    target = target_of(path)
+    if isinstance(target, int):
+        if target == 0:
+            raise OSError(
+                errno.EBADF, "Standard input cannot be written to; use - for standard output", os.fspath(path)
+            )
+        return target
+    if os.path.islink(target):
+        raise OSError(errno.ELOOP, "This symbolic link points to itself; remove it", os.fspath(path))
     if target.is_dir():
         raise IsADirectoryError(
-            errno.EISDIR, "This is a folder, but a file is to be written; name a file in it", str(target)
+            errno.EISDIR, "This is a folder, but a file is to be written; name a file in it", os.fspath(path)
         )
+    if target.exists() and not target.is_file():
+        if stat.S_ISBLK(target.stat().st_mode):
+            raise OSError(errno.EPERM, "This is a disk, which is not written to; name a file", os.fspath(path))
+        return target
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "There is no such folder; make it first (mkdir -p)", str(target.parent))
     if not os.access(target.parent, os.W_OK):
         raise PermissionError(errno.EACCES, "This folder cannot be written to; name another place", str(target.parent))
+    return target
+
+
+def _write_open(number: int, content: bytes) -> None:
+    """Write to an open file of this process, after what was printed before."""
+    streams = {1: sys.stdout, 2: sys.stderr}
+    if number in streams:
+        stream = streams[number]
+        stream.flush()
+        stream.buffer.write(content)
+        return stream.flush()
+    with os.fdopen(os.dup(number), "wb") as file:
+        file.write(content)
+
+
+def _write_in_place(target: Path, content: bytes) -> None:
+    """Write to a device or a pipe."""
+    try:
+        handle = os.open(target, os.O_WRONLY | os.O_NONBLOCK)  # which does not wait for a reader
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "Nothing reads this pipe; start its reader first", str(target)) from None
+        raise
+    os.set_blocking(handle, True)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Read a regular file, or standard input by its name; a device or a pipe may have no end."""
+    target = target_of(path)
+    if target == 0:
+        return sys.stdin.buffer.read()
+    if isinstance(target, int) or (target.exists() and not target.is_file() and not target.is_dir()):
+        raise InputError(
+            f"{os.fspath(path)!r} is a device or a pipe, not a file; copy it to a file, or give - and pipe it to stdin"
+        )
+    return Path(path).read_bytes()
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

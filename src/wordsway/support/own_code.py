@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wordsway.support.errors import InputError, one_line
+from wordsway.support.public_gate import public
 
 VARIABLE = "WORDSWAY_OWN"
 _SPEC = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -25,6 +26,7 @@ def is_spec(name: str) -> bool:
     return _SPEC.fullmatch(name) is not None
 
 
+@public
 def allow_maps(*modules: str) -> None:
     """Allow studies and the command line to import these modules of yours, for maps, scores and outputs written as
     MODULE:NAME, here and in workers. They are looked for as any import is, and in the current folder."""

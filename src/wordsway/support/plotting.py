@@ -6,6 +6,8 @@ What the results' own `plot` methods share.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wordsway.support.digits import three
+
 BLUE, ORANGE, GREEN, PINK, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#777777"
 
 
@@ -46,7 +48,7 @@ def bars(ax: Any, names: Sequence[str], values: Sequence[float], marked: Sequenc
     for bar, mark, value in zip(drawn, marked, values, strict=True):
         bar.set_hatch("//" if mark else None)
         bar.set_edgecolor("white")
-        ax.annotate(f"{value:.3f}", (value, bar.get_y() + bar.get_height() / 2), xytext=(3, 0), va="center",
+        ax.annotate(three(value), (value, bar.get_y() + bar.get_height() / 2), xytext=(3, 0), va="center",
                     textcoords="offset points", fontsize=8)  # fmt: skip
     ax.set_yticks(places, [plain(name) for name in names])
     ax.invert_yaxis()
@@ -59,7 +61,8 @@ def bars(ax: Any, names: Sequence[str], values: Sequence[float], marked: Sequenc
 
         flips = Patch(facecolor=ORANGE, hatch="//", edgecolor="white", label="flips the prediction")
         keeps = Patch(facecolor=BLUE, edgecolor="white", label="does not")
-        ax.legend(handles=[flips, keeps][: 2 if not all(marked) else 1], frameon=False, fontsize=8.5, loc="lower right")
+        handles = [flips, keeps][: 2 if not all(marked) else 1]
+        ax.figure.legend(handles=handles, frameon=False, fontsize=8.5, loc="outside lower left", ncols=2)
     return ax
 
 

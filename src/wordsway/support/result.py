@@ -15,9 +15,10 @@ from typing import Any, ClassVar
 from wordsway.support.dataframes import frame
 from wordsway.support.earlier_formats import in_this_format
 from wordsway.support.errors import InputError
-from wordsway.support.files import check_target, write_bytes
+from wordsway.support.files import check_target, is_stream, read_bytes, write_bytes
 from wordsway.support.json_values import read_fields, to_values
 from wordsway.support.names import RESULTS, either
+from wordsway.support.public_gate import public
 from wordsway.support.registry import load_home
 from wordsway.support.table_files import csv_of, parquet_of
 
@@ -78,7 +79,8 @@ class Result(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file in the format of its suffix: .json (everything; `load_result` reads it), .csv or .parquet (the
-        table), .html (a page), .png, .svg or .pdf (the picture). The file appears whole or not at all."""
+        table), .html (a page), .png, .svg or .pdf (the picture). The file appears whole or not at all. Standard output
+        ("-"), a device or a pipe gets the JSON."""
         content = _CONTENTS[check_result_file(path)]
         write_bytes(path, content(self))
 
@@ -110,7 +112,7 @@ SUFFIXES = tuple(_CONTENTS)
 def check_result_file(path: str | os.PathLike[str]) -> str:
     """Return the suffix of a file for a result, or raise an error where there is no such format or it cannot be
     written there."""
-    suffix = Path(path).suffix.lower()
+    suffix = suffix_of(path)
     if suffix not in _CONTENTS and not Path(path).is_dir():  # which has an error of its own, below
         raise InputError(
             f"a result is saved in the format of the file's suffix, {either(_CONTENTS)}; got {os.fspath(path)!r}",
@@ -122,6 +124,12 @@ def check_result_file(path: str | os.PathLike[str]) -> str:
     return suffix
 
 
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """Return the suffix that says a file's format; standard output, a device or a pipe without one gets JSON."""
+    suffix = Path(path).suffix.lower()
+    return ".json" if not suffix and is_stream(path) else suffix
+
+
 def _check_pyarrow() -> None:
     """Raise the error of a missing library now, not after the work."""
     from importlib.util import find_spec
@@ -130,12 +138,13 @@ def _check_pyarrow() -> None:
         raise InputError("a Parquet file needs pyarrow: pip install 'wordsway[data]'; .csv needs nothing")
 
 
+@public
 def load_result(path: str | os.PathLike[str]) -> Any:
     """Read a result of any kind from the .json file that its `save` or -o of a command wrote, in this version or an
     earlier one."""
     name = repr(os.fspath(path))
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_bytes(path).decode("utf-8")
     except OSError as error:
         raise InputError(f"cannot read {name}: {error.strerror}; {_SAVED}") from None
     except UnicodeDecodeError as error:

@@ -18,9 +18,11 @@ from wordsway.maps.attention.heads import HeadsView
 from wordsway.maps.attention.layer import AttentionLayer, check_weights, draw_factors, head_rank
 from wordsway.maps.base import View
 from wordsway.support.devices import precise
+from wordsway.support.public_gate import public
 from wordsway.tokens import check_size
 
 
+@public
 @dataclass(frozen=True)
 class LinearAttention:
     """A recipe: Gaussian Q and K (d, rank) for each head; the features are those of all heads. The rank is d / heads

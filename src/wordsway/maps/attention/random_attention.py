@@ -20,14 +20,17 @@ from wordsway.maps.attention.kernel import LinearAttention
 from wordsway.maps.attention.layer import AttentionLayer, check_weights, draw_factors, head_rank
 from wordsway.maps.attention.scores.base import PooledScore, find
 from wordsway.maps.base import PlainView, Prepared, Unshared, View
+from wordsway.maps.recipe_numbers import check_temperature
 from wordsway.support.errors import InputError
 from wordsway.support.names import SCORES
+from wordsway.support.public_gate import public
 from wordsway.support.seeds import normal
 from wordsway.tokens import check_size
 
 LINEAR = "linear"  # given as a score: the recipe `LinearAttention`
 
 
+@public
 @dataclass(frozen=True)
 class RandomAttention:
     """A recipe: W (d, d) with independent N(0, 1/d) entries.
@@ -49,8 +52,7 @@ class RandomAttention:
     def __post_init__(self) -> None:
         if self.score != LINEAR:
             SCORES.check(self.score)
-        if not (isinstance(self.temperature, int | float) and 0 < self.temperature < math.inf):
-            raise InputError(f"temperature must be a positive number, got {self.temperature!r}", argument="temperature")
+        check_temperature(self.temperature)
         check_size(self.heads, "heads")
         if not isinstance(self.causal, bool):
             raise InputError(f"causal must be true or false, got {self.causal!r}", argument="causal")

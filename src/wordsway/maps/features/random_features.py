@@ -18,13 +18,16 @@ from wordsway.maps.ascents import REVEALING, SMOOTH, Ascent
 from wordsway.maps.base import FeatureMap, InnerProducts, Prepared, View
 from wordsway.maps.features.first_layer import DenseTextLayer, LazyTextLayer, TextLayer, sample_dense
 from wordsway.maps.gaussian import Budget, Dense, Gaussian, Lazy
+from wordsway.maps.recipe_numbers import check_depth
 from wordsway.support.devices import find_device, find_dtype, precise
 from wordsway.support.errors import InputError
 from wordsway.support.memory import GIB, require
+from wordsway.support.public_gate import public
 from wordsway.support.seeds import normal
 from wordsway.tokens import check_size
 
 
+@public
 @dataclass(frozen=True)
 class RandomFeatures:
     """A recipe: depth 1 is RF, more is DRF. Entries of the first layer are N(0, 1/(n d)), as in the paper, and of the
@@ -35,7 +38,7 @@ class RandomFeatures:
     activation: str = "relu"
 
     def __post_init__(self) -> None:
-        check_size(self.depth, "depth")
+        check_depth(self.depth)
         if self.width is not None:
             check_size(self.width, "width")
         find_activation(self.activation)

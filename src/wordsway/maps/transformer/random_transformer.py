@@ -8,6 +8,7 @@ not depend on the depth, so a network of depth k is what one of depth 24 has aft
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,9 +19,12 @@ from torch import Tensor
 from wordsway.maps.attention.attention_view import Sight
 from wordsway.maps.attention.scores.base import find
 from wordsway.maps.base import RANDOM_SPREAD, FeatureMap, View
+from wordsway.maps.recipe_numbers import check_depth, check_temperature
+from wordsway.support.cancelling import Cancel, ask_around
 from wordsway.support.errors import InputError
 from wordsway.support.memory import require
 from wordsway.support.names import SCORES
+from wordsway.support.public_gate import public
 from wordsway.support.seeds import normal
 from wordsway.tokens import check_size
 
@@ -28,6 +32,7 @@ NORMS = ("pre", "post", "none")
 POSITIONS = ("none", "sinusoidal", "rope")
 
 
+@public
 @dataclass(frozen=True)
 class RandomTransformer:
     """A recipe. `norm` is "pre", "post" or "none" (LayerNorm without weights of its own), `position` "none",
@@ -47,7 +52,7 @@ class RandomTransformer:
     causal: bool = False
 
     def __post_init__(self) -> None:
-        check_size(self.depth, "depth")
+        check_depth(self.depth)
         check_size(self.heads, "heads")
         check_size(self.mlp_ratio, "mlp_ratio", least=0)
         for name in ("residual", "causal"):
@@ -57,8 +62,7 @@ class RandomTransformer:
         for name, known in (("norm", NORMS), ("position", POSITIONS)):
             if getattr(self, name) not in known:
                 raise InputError(f"{name}={getattr(self, name)!r} is not known; use one of: {', '.join(known)}", name)
-        if not (isinstance(self.temperature, int | float) and 0 < self.temperature < math.inf):
-            raise InputError(f"temperature must be a positive number, got {self.temperature!r}", argument="temperature")
+        check_temperature(self.temperature)
         if self.d is not None:
             self.check_width(check_size(self.d, "d"))
 
@@ -127,6 +131,7 @@ class Transformer(FeatureMap):
         self.score = find(recipe.score)
         self.sight = Sight(recipe.causal)
         self._cast: tuple[tuple[torch.device, torch.dtype], list[_Block]] | None = None
+        self._cancel: Cancel | None = None
 
     def __call__(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
         self.check(X)
@@ -198,6 +203,7 @@ class Transformer(FeatureMap):
         self, block: _Block, x: Float[Tensor, "*b s d"], seen: Float[Tensor, "*b h s e"]
     ) -> Float[Tensor, "*b s d"]:
         """The rest of a block, row by row."""
+        ask_around(x, self._cancel)
         x = self._add(x, seen.transpose(-2, -3).flatten(-2) @ block.out)
         if self.recipe.mlp_ratio == 0:
             return x
@@ -217,6 +223,14 @@ class Transformer(FeatureMap):
             "use a shorter text",
         )
         return TransformerView(self, X, tokens, dtype, device)
+
+    @contextmanager
+    def cancellable(self, cancel: Cancel | None) -> Iterator[None]:
+        before, self._cancel = self._cancel, cancel
+        try:
+            yield
+        finally:
+            self._cancel = before
 
     def side_by_side(self, n: int, d: int, m: int) -> int:
         return 1

@@ -1,7 +1,8 @@
 """Embeddings on disk: one safetensors file a text, found by a hash of text, encoder, revision and layer.
 
 A file appears whole or not at all, so two processes that write the same one do no harm, nor does a kill. A file that
-cannot be read is as good as none. When the disk is full or the folder cannot be written, work goes on without.
+cannot be read, or that others may have written, is as good as none. When the disk is full or the folder cannot be
+written, work goes on without.
 """
 
 import hashlib
@@ -9,14 +10,14 @@ import json
 import os
 import time
 import warnings
-import zlib
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from wordsway.support.cache_files import digest, tell_unused, usable, write_cached
 from wordsway.support.errors import InputError, TextWarning
-from wordsway.support.files import cache_folder, write_bytes
+from wordsway.support.files import cache_folder
 from wordsway.tokens import Tokens
 
 _FORMAT = "wordsway.embedding/2"
@@ -37,30 +38,18 @@ class EmbeddingCache:
         from safetensors import SafetensorError, safe_open
 
         path = self._path(text)
-        if not path.is_file():
+        if not usable(path):
             return None
         try:
             with safe_open(path, framework="pt") as file:
                 found = file.metadata() or {}
                 X = file.get_tensor("X")
             if found["sum"] != _checksum(X, found["tokens"]):
-                return None
-            kept = json.loads(found["tokens"])
-            tokens = Tokens(
-                X=X,
-                tokens=tuple(kept["tokens"]),
-                word_ids=tuple(kept["word_ids"]),
-                special=torch.tensor(kept["special"], dtype=torch.bool),
-                offsets=tuple((start, end) for start, end in kept["offsets"]),
-                text=text,
-                normalized=False,
-                ids=tuple(kept["ids"]),
-                source=kept["source"],
-                full_length=kept["full_length"],
-                unknown=tuple(kept["unknown"]),
-            )
+                raise ValueError
+            tokens = _tokens_of(X, json.loads(found["tokens"]), text)
             os.utime(path)  # the files used last are the last to go
         except (SafetensorError, InputError, OSError, KeyError, TypeError, ValueError):
+            tell_unused(path, f"{path} is damaged, or was not written by this user's wordsway")
             return None
         return tokens
 
@@ -85,8 +74,7 @@ class EmbeddingCache:
         X = tokens.X.contiguous()
         path = self._path(tokens.text)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_bytes(path, save({"X": X}, {"tokens": kept, "sum": _checksum(X, kept)}))
+            write_cached(path, save({"X": X}, {"tokens": kept, "sum": _checksum(X, kept)}))
             self._written = True
         except OSError as error:
             self._open = False
@@ -120,9 +108,35 @@ class EmbeddingCache:
         return self.folder / digest[:2] / f"{digest}.safetensors"
 
 
+def _tokens_of(X: torch.Tensor, kept: Any, text: str) -> Tokens:
+    """Put together what was kept; a TypeError where something is of another type than was written."""
+    words, ids = kept["word_ids"], kept["ids"]
+    lists = [kept["tokens"], words, kept["special"], kept["offsets"], ids, kept["unknown"]]
+    if not all(isinstance(each, list) for each in lists) or not isinstance(kept["source"], dict):
+        raise TypeError
+    numbers = [*ids, *(number for pair in kept["offsets"] for number in pair)]
+    maybe = [number for number in (*words, kept["full_length"]) if number is not None]
+    right = X.dtype == torch.float32 and all(isinstance(token, str) for token in (*kept["tokens"], *kept["unknown"]))
+    right = right and all(isinstance(flag, bool) for flag in kept["special"])
+    if not right or not all(type(number) is int for number in (*numbers, *maybe)):
+        raise TypeError
+    return Tokens(
+        X=X,
+        tokens=tuple(kept["tokens"]),
+        word_ids=tuple(words),
+        special=torch.tensor(kept["special"], dtype=torch.bool),
+        offsets=tuple((start, end) for start, end in kept["offsets"]),
+        text=text,
+        normalized=False,
+        ids=tuple(ids),
+        source=kept["source"],
+        full_length=kept["full_length"],
+        unknown=tuple(kept["unknown"]),
+    )
+
+
 def _checksum(X: torch.Tensor, text: str) -> str:
-    """Tells a file that was damaged from one that was not."""
-    return f"{zlib.crc32(text.encode(), zlib.crc32(X.numpy().data)):08x}"
+    return digest([text.encode(), X.numpy().data])
 
 
 def _most_bytes() -> float:

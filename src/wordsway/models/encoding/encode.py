@@ -18,6 +18,7 @@ from wordsway.models.running.encoder import Encoder, check_text, warn_of
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.progress import Progress, shown_progress
+from wordsway.support.public_gate import public
 from wordsway.tokens import Tokens, check_size, normalize_rows
 
 _SYNTHETIC = {"synthetic": SyntheticEncoder(), "correlated": SyntheticEncoder(correlation=0.5)}
@@ -49,6 +50,7 @@ def encode(
     cache: bool | str | os.PathLike[str] | None = ...,
     progress: Progress = ...,
 ) -> list[Tokens]: ...
+@public
 def encode(
     texts: str | Sequence[str],
     encoder: Any = "minilm",

@@ -9,10 +9,12 @@ import torch
 from wordsway.models.running.encoder import Encoder, crop, plain_tokens
 from wordsway.models.running.word_ids import split_words
 from wordsway.support.errors import InputError
+from wordsway.support.public_gate import public
 from wordsway.support.seeds import normal
 from wordsway.tokens import Tokens, as_text, check_size, share_direction
 
 
+@public
 @dataclass(frozen=True)
 class SyntheticEncoder(Encoder):
     """A word is a Gaussian row of its own, the same wherever it stands; with `correlation`, all words share a mean

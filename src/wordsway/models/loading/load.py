@@ -4,6 +4,7 @@ Weights come from safetensors or GGUF files only, and no code that comes with a 
 memory, as loading takes longer than most texts.
 """
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +23,11 @@ from wordsway.models.running.hidden_states import PretrainedEncoder
 from wordsway.models.running.model import Transformer
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError, one_line
+from wordsway.support.files import read_bytes
 from wordsway.support.progress import bars_for_people
+
+_MOST_LAYERS = 10_000
+_MOST_OF_ANYTHING = 2**62  # some configurations say "no limit" by a huge number
 
 # What the check of a live model found, for a tokenizer and its padding; the model itself must not be kept alive by it.
 _checked: WeakKeyDictionary[Any, tuple[tuple[int, str], tuple[int | None, bool]]] = WeakKeyDictionary()
@@ -166,12 +171,28 @@ def size(location: Location) -> tuple[int, int, int]:
 def _config(location: Location) -> Any:
     from transformers import AutoConfig
 
+    if not location.gguf:
+        _check_claims(location)
     with _quiet():
         try:
             return AutoConfig.from_pretrained(location.folder, **_options(location))
         except Exception as error:  # damaged files raise many kinds of errors
             why = f"cannot read the configuration of {location.name!r}: {one_line(error)}"
             raise InputError(f"{why}; {_again(location)}") from error
+
+
+def _check_claims(location: Location) -> None:
+    """Raise an InputError for a configuration that claims a model which nobody has: building it would take forever."""
+    try:
+        claims = json.loads(read_bytes(location.folder / "config.json"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"config.json of {location.name!r} is not JSON: {one_line(error)}; {_again(location)}"
+        ) from None
+    for key, value in claims.items() if isinstance(claims, dict) else ():
+        most = _MOST_LAYERS if "layer" in key else _MOST_OF_ANYTHING
+        if isinstance(value, int) and value > most:
+            raise InputError(f"config.json of {location.name!r} has {key} above {most:,}; {_again(location)}")
 
 
 def count_tokens(texts: Sequence[str], name: str | os.PathLike[str]) -> list[int]:

@@ -24,6 +24,7 @@ from wordsway.models.running.encoder import check_text, warn_of
 from wordsway.models.running.model import At, Transformer, find_at
 from wordsway.support.cancelling import Cancel, asked_by_modules
 from wordsway.support.errors import InputError
+from wordsway.support.public_gate import public
 from wordsway.tokens import Tokens
 
 _EXCERPT = 12  # tokens: with fewer, hardly anything is left of a text
@@ -35,6 +36,7 @@ _LANDMARK_TEXTS = (
 )
 
 
+@public
 class PretrainedMap(FeatureMap):
     """phi(X) is `output` of a model whose hidden state 0 is X: "last" (every token's last state), "pooled" (their mean;
     "pooled:first" and "pooled:last" are one token's), "logits" (of a classifier, or of the next token), "layer:K",

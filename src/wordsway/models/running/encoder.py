@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -58,12 +58,34 @@ def crop(count: int, special: Sequence[bool], max_tokens: int | None) -> list[in
     return sorted([*kept, *(k for k in range(count) if special[k])])
 
 
+def beginning(text: str, most: int | None) -> str:
+    """Cut a text that has far more characters than so many tokens can take, at white space; others stay whole. Who
+    needs the first tokens of a long text need not tokenize all of it."""
+    limit = None if most is None else 100 * most + 10_000
+    if limit is None or len(text) <= limit:
+        return text
+    place = max(text.rfind(space, 0, limit) for space in (" ", "\n"))
+    return text[:place] if place > limit // 2 else text
+
+
+def tokenized(texts: Sequence[str], most: int | None, tokenize: Callable[[list[str]], Sequence[Any]]) -> list[Any]:
+    """Tokenize the beginnings of some texts; a text whose beginning has no more than `most` tokens, as a whole."""
+    parts = [beginning(text, most) for text in texts]
+    found = list(tokenize(parts))
+    for index, (text, part) in enumerate(zip(texts, parts, strict=True)):
+        if len(part) < len(text) and len(found[index].ids) <= (most or 0):
+            found[index] = tokenize([text])[0]
+    return found
+
+
 def warn_of(texts: Sequence[Tokens], name: str) -> None:
     """Say loudly what of some texts was cropped, or is unknown to the encoder; from the cache as well."""
     cropped = [tokens for tokens in texts if tokens.full_length is not None]
     longest = max((tokens.full_length or 0 for tokens in cropped), default=0)
     if len(texts) == 1 and cropped:
-        message = f"kept only {len(cropped[0])} of the text's {longest} tokens, as asked for; the rest is ignored"
+        part = len(beginning(cropped[0].text, len(cropped[0]))) < len(cropped[0].text)  # the rest was not counted
+        count = f"more than {longest}" if part else longest
+        message = f"kept only {len(cropped[0])} of the text's {count} tokens, as asked for; the rest is ignored"
         warnings.warn(message, TextWarning, stacklevel=3)
     elif cropped:
         message = f"cropped {len(cropped)} of {len(texts)} texts to {len(cropped[0])} tokens, as asked for; "

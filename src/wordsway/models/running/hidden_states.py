@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from wordsway.models.running.encoder import Encoder
+from wordsway.models.running.encoder import Encoder, tokenized
 from wordsway.models.running.pieces import Pieces, read_pieces
 from wordsway.support.errors import InputError
 from wordsway.tokens import Tokens
@@ -81,14 +81,13 @@ class PretrainedEncoder(Encoder):
 
     def tokenize(self, texts: Sequence[str], max_tokens: int | None = None) -> list[Pieces]:
         """Pieces, words and special tokens; what looks like a special token in a text is text."""
-        encoded = self.tokenizer(
-            list(texts),
-            return_attention_mask=False,
-            return_token_type_ids=False,
-            split_special_tokens=True,
-            verbose=False,
-        )
-        encodings = [encoded[index] for index in range(len(texts))]
+        options = {"return_attention_mask": False, "return_token_type_ids": False, "split_special_tokens": True}
+
+        def tokenize(some: list[str]) -> list[Any]:
+            encoded = self.tokenizer(some, verbose=False, **options)
+            return [encoded[index] for index in range(len(some))]
+
+        encodings = tokenized(texts, max_tokens or self.limit, tokenize)
         return read_pieces(texts, encodings, self.name, self.limit, self.tokenizer.unk_token_id, max_tokens)
 
     def states(self, ids: Sequence[Sequence[int]], layer: int) -> list[Float[Tensor, "_ d"]]:

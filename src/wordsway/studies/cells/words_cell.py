@@ -138,7 +138,7 @@ def _of_flips(answer: FlipRadii) -> list[dict[str, Any]]:
         row = records[each.span]
         rows.append({"word": row["word"], "word_text": each.text, "rank": rank, "prediction": answer.prediction,
                      "probability": answer.probability, "allowed": answer.limit, "flips_at": each.radius,
-                     "flips_to": each.to, "real_word": row["real_word"], "real_distance": row["real_radius"],
+                     "flips_to": each.to, "real_word": row["real_word"], "real_distance": row["real_distance"],
                      "tried": each.tried, "probability_after": each.lowest, "best_word": row["best_word"],
                      "best_probability": row["best_probability"]})  # fmt: skip
     return rows

@@ -1,5 +1,6 @@
 """A study's results as one figure: every panel in its place, drawn as its kind of cell says."""
 
+import io
 import os
 import textwrap
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from wordsway.studies.cells.grid_hooks import SYNTHETIC
 from wordsway.studies.panels.scene import Arrays, Scene
 from wordsway.studies.run.tables import Table
 from wordsway.studies.study import Panel, Study
+from wordsway.support.files import write_bytes
 from wordsway.support.plotting import GREY, plain
 
 if TYPE_CHECKING:
@@ -111,5 +113,7 @@ def save_figure(figure: "Figure", folder: str | os.PathLike[str], name: str) -> 
     """Write a figure as PNG, PDF and SVG; returns the paths."""
     paths = [Path(folder) / f"{name}.{kind}" for kind in ("png", "pdf", "svg")]
     for path in paths:
-        figure.savefig(path, dpi=160)
+        content = io.BytesIO()
+        figure.savefig(content, format=path.suffix[1:], dpi=160)
+        write_bytes(path, content.getvalue())
     return paths

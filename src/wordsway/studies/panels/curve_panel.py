@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from wordsway.studies.estimates import mean_sd
 from wordsway.studies.panels.scene import COLOURS, MARKERS, PanelGrid, Picture, Row, Scene, short, short_maps
 from wordsway.support.plotting import plain
+from wordsway.support.public_gate import public
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +26,7 @@ _COARSE, _FINE = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)  # first digits of the ticks
 _FEWEST = 3  # ticks that an axis should have: with fewer, a reader cannot tell its scale
 
 
+@public
 def curve_picture(column: str, label: str = "", see: str = "", *, log: bool = False, slope: bool = True) -> Picture:
     """Draw a column of a kind of cell against n (or another axis of numbers, if that has more values): means over
     trials with a band of one standard deviation, a line for every combination of the other axes. A column `predicted`,

@@ -5,11 +5,6 @@ the same reports, since a cell draws its own randomness and runs on one thread.
 """
 
 import os
-import re
-import signal
-import socket
-import threading
-import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
@@ -20,13 +15,15 @@ from typing import Any
 from wordsway.studies.cells.recipes import RESULT_VERSION, recipe_of
 from wordsway.studies.run.worker import Report, execute, lost
 from wordsway.studies.study import Job
-from wordsway.support.errors import InputError, one_line
+from wordsway.support.errors import InputError
+from wordsway.support.following import answer, follow_parent
 from wordsway.support.memory import available_bytes, show_bytes
 from wordsway.support.names import ENGINES
+from wordsway.support.stopping import signals_held
 
-_START_ONE = "start one (dask scheduler), or leave out --scheduler for workers of this machine"
 _SHARE = 0.85  # of the memory that is available when a run begins
 _TRIES = 2  # times that a cell may take its process down
+_STARTS = 5  # times that workers are started: somebody may kill one meanwhile
 _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 Started = Callable[[Job], None]
 Reports = Generator[tuple[Job, Report], None, None]
@@ -63,6 +60,8 @@ def make_engine(name: str, workers: int | None = None, scheduler: str | None = N
         return Processes(workers or cores())
     if scheduler is not None and workers is not None:
         raise InputError("workers has no meaning with a scheduler, which has workers of its own")
+    from wordsway.studies.run.dask_engine import Dask
+
     return Dask(workers or cores(), scheduler)
 
 
@@ -72,7 +71,7 @@ class Inline(Engine):
     def run(self, jobs: Sequence[Job], started: Started) -> Reports:
         for job in jobs:
             started(job)
-            refused = _too_large(job, available_bytes(), "this machine")
+            refused = too_large(job, available_bytes(), "this machine")
             yield job, refused or execute(recipe_of(job.cell), job.revision, RESULT_VERSION)
 
 
@@ -95,7 +94,7 @@ class Processes(Engine):
                 queue = alone if alone is not None else waiting
                 while queue and len(running) < (1 if alone is not None else self._count):
                     job = queue[0]
-                    refused = _too_large(job, budget, "this machine")
+                    refused = too_large(job, budget, "this machine")
                     if refused is not None:
                         queue.popleft()
                         yield job, refused
@@ -107,7 +106,9 @@ class Processes(Engine):
                         running[pool.submit(execute, recipe_of(job.cell), job.revision, RESULT_VERSION)] = job
                     except BrokenProcessPool:  # a worker was killed while it was idle
                         queue.appendleft(job)
-                        pool = _new_pool(self._count)
+                        if not running:  # else those that run are found broken below
+                            _stop(pool)
+                            pool = _new_pool(self._count)
                         break
                     started(job)
                 if not running:
@@ -133,6 +134,29 @@ class Processes(Engine):
 
 
 def _new_pool(workers: int) -> ProcessPoolExecutor:
+    """Start a pool. Workers that are killed while they start are started again."""
+    for _ in range(_STARTS):
+        pool, processes = _begin_pool(workers)
+        try:
+            pool.submit(answer).result()
+            return pool
+        except BrokenProcessPool:
+            pool.shutdown(wait=True, cancel_futures=True)
+        except BaseException:  # the run is stopped
+            _stop(pool)
+            raise
+        if not any((process.exitcode or 0) < 0 for process in processes):  # none was killed: they ended by themselves
+            raise InputError(
+                "worker processes cannot start; in a script of your own, call run below `if __name__ == '__main__':`, "
+                'or use engine="inline"'
+            )
+    raise InputError(
+        f"worker processes were killed while they started, {_STARTS} times (out of memory?); what was measured is "
+        "kept: go on with fewer workers, or with the engine inline"
+    )
+
+
+def _begin_pool(workers: int) -> tuple[ProcessPoolExecutor, list[Any]]:
     import multiprocessing
 
     # Workers read these when they load their libraries; more than one thread each would oversubscribe the machine.
@@ -140,41 +164,17 @@ def _new_pool(workers: int) -> ProcessPoolExecutor:
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
     try:
         context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin)
-        first, *_ = [pool.submit(_nothing) for _ in range(workers)]  # all are started now, under these settings
-        try:
-            first.result()
-        except BrokenProcessPool:
-            raise InputError(
-                "worker processes cannot start; in a script of your own, call run below `if __name__ == '__main__':`, "
-                'or use engine="inline"'
-            ) from None
-        return pool
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_parent)
+        with signals_held():
+            for _ in range(workers):
+                pool.submit(answer)  # starts one, under these settings
+        return pool, list((pool._processes or {}).values())
     finally:
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-def _nothing() -> None:
-    pass
-
-
-def _begin() -> None:
-    """In a worker: Ctrl-C is the driver's business; when the driver is gone, so is the worker."""
-    import multiprocessing
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-
-    def follow() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
 
 
 def _stop(pool: ProcessPoolExecutor) -> None:
@@ -184,109 +184,8 @@ def _stop(pool: ProcessPoolExecutor) -> None:
     pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _too_large(job: Job, budget: float, where: str) -> Report | None:
+def too_large(job: Job, budget: float, where: str) -> Report | None:
     need = job.cell.memory()
     if need <= budget:
         return None
     return lost(f"needs {show_bytes(need)} of memory, but {where} has {show_bytes(budget)} for it")
-
-
-class Dask(Engine):
-    """A Dask cluster: the one at `scheduler`, or else workers of this machine with one thread each."""
-
-    def __init__(self, workers: int, scheduler: str | None = None) -> None:
-        self.workers = workers if scheduler is None else None
-        self.scheduler = scheduler
-
-    def run(self, jobs: Sequence[Job], started: Started) -> Reports:
-        try:
-            import distributed
-        except ImportError:
-            raise InputError("the engine dask needs distributed: pip install 'wordsway[dask]'") from None
-        cluster: Any = None
-        if self.scheduler is None:
-            options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of ports that are taken
-                cluster = distributed.LocalCluster(n_workers=self.workers, processes=True, **options)
-        else:
-            _check_address(self.scheduler)
-        try:
-            client = _client(distributed.Client, cluster or self.scheduler)
-            try:
-                yield from self._run(client, distributed.as_completed, jobs, started)
-            finally:
-                client.close()
-        finally:
-            if cluster is not None:
-                cluster.close()
-
-    def _run(self, client: Any, as_completed: Any, jobs: Sequence[Job], started: Started) -> Reports:
-        limit, at_once = self._check_workers(client)
-        waiting = deque(jobs)
-        running: dict[str, Job] = {}
-        finished = as_completed(loop=client.loop, raise_errors=False)
-        serial = f"{os.getpid()}-{os.urandom(4).hex()}"  # another driver of this scheduler has tasks of its own
-
-        def hand_out() -> Reports:
-            while waiting and len(running) < 2 * at_once:
-                job = waiting.popleft()
-                refused = _too_large(job, limit, "the smallest worker")
-                if refused is not None:
-                    yield job, refused
-                    continue
-                name = f"wordsway-{job.key}-{serial}"
-                running[name] = job
-                arguments = (recipe_of(job.cell), job.revision, RESULT_VERSION)
-                finished.add(client.submit(execute, *arguments, key=name, pure=False))
-                started(job)
-
-        yield from hand_out()
-        while running:
-            future = next(finished)
-            job = running.pop(future.key)
-            if future.status == "finished":
-                yield job, future.result()
-            else:
-                error = future.exception() if future.status == "error" else None
-                if error is None:
-                    raise InputError("the Dask scheduler is gone; what was measured is kept: resume when it is back")
-                yield job, lost(one_line(error))
-            future.release()
-            yield from hand_out()
-
-    def _check_workers(self, client: Any) -> tuple[float, int]:
-        """Wait for workers; the memory of the smallest one, and their number."""
-        try:
-            client.wait_for_workers(1, timeout=60)
-        except TimeoutError:
-            raise InputError("no Dask worker came within a minute; start one with: dask worker ADDRESS") from None
-        workers = client.scheduler_info(n_workers=-1)["workers"].values()
-        several = [worker for worker in workers if worker["nthreads"] != 1]
-        if several:
-            raise InputError(
-                f"{len(several)} of {len(workers)} Dask workers have more than one thread, and cells that share a "
-                "process share its memory and time; start them with --nthreads 1 (and --nworkers for more of them)"
-            )
-        return min(float(worker["memory_limit"] or float("inf")) for worker in workers), len(workers)
-
-
-def _check_address(address: str) -> None:
-    """Whether somebody listens there; the client itself would try for long."""
-    match = re.fullmatch(r"(?:tcp|tls)://(\[.+\]|[^:\[\]]+):(\d+)", address)
-    if match is None:
-        raise InputError(f"a scheduler is given as tcp://HOST:PORT, got {address!r}")
-    try:
-        socket.create_connection((match[1].strip("[]"), int(match[2])), timeout=10).close()
-    except (OSError, OverflowError) as error:
-        raise InputError(f"cannot reach the Dask scheduler {address!r}: {one_line(error)}; {_START_ONE}") from None
-
-
-def _client(kind: Any, place: Any) -> Any:
-    import logging
-
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    try:
-        return kind(place, timeout=20, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise InputError(f"cannot reach the Dask scheduler {place!r}: {one_line(error)}; {_START_ONE}") from None

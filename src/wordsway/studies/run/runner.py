@@ -16,6 +16,7 @@ from wordsway.studies.run.worker import Report
 from wordsway.studies.study import Job, Study
 from wordsway.support.errors import InputError
 from wordsway.support.progress import as_function, takes_progress
+from wordsway.support.public_gate import public
 
 
 @runtime_checkable
@@ -114,6 +115,7 @@ def make_plan(results: Mapping[str, Result], studies: Sequence[Study], retry_fai
     return Plan(list(jobs.values()), pending, done, failed, counts, pace)
 
 
+@public
 @takes_progress("cell")
 def run(
     study: Study | Sequence[Study],

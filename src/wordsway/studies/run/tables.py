@@ -82,10 +82,11 @@ def write_rows(path: Path, rows: Sequence[Any]) -> None:
     write_text(path, Table(tuple(asdict(row) for row in rows)).to_csv())
 
 
-def read_table(store: Store, studies: Sequence[Study] | None = None) -> Table:
-    """Read the table of some studies of a run (all unless given), as far as it is measured."""
-    results = store.results()
-    return joined_tables([table_of(study, results) for study in (store.studies() if studies is None else studies)])
+def read_table(store: Store, studies: Sequence[Study] | None = None, skip_damaged: bool = False) -> Table:
+    """Read the table of some studies of a run (all unless given), as far as it is measured. Damaged rows are an error
+    unless they are to be skipped."""
+    plan, results = store.plan() if studies is None else studies, store.results(skip_damaged)
+    return joined_tables([table_of(study, results) for study in plan])
 
 
 def table_of(study: Study, results: Mapping[str, Result]) -> Table:
