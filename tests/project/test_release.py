@@ -5,6 +5,7 @@ import email
 import importlib.metadata
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -176,3 +177,11 @@ class TestCore:
             "print(ws.find_study('fig3').title)\n"
         )
         assert "Attention" in outside("python", "-c", script)
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+@pytest.mark.parametrize(("target", "asked"), [("run", "[clone]"), ("test", "[dev]")])
+def test_a_clone_installs_what_its_command_needs(target: str, asked: str, tmp_path: Path) -> None:
+    command = ["make", "--dry-run", target, f"VENV={tmp_path}/none"]
+    steps = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=clean(), check=True).stdout
+    assert (f'-e ".{asked}"' in steps) and ('".[dev]"' in steps) == (target == "test")

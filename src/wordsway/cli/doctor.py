@@ -32,7 +32,7 @@ PURPOSES = {
     "imdb": "IMDb reviews",
     "app": "the page, wordsway app",
 }
-_FOR_DEVELOPERS = ("all", "bench", "dev", "docs")
+_FOR_DEVELOPERS = ("all", "bench", "clone", "dev", "docs")
 OK, ABSENT, NOTE, BROKEN = "ok", "absent", "note", "broken"
 
 
