@@ -124,7 +124,7 @@ def test_cells_cover_every_point(score: str, c: float, rng: torch.Generator) -> 
         e = a - rows.old[:, None]
         psi = (
             a**2 * rows.radius**2
-            + 2 * a * e * c * rows.radius * rows.offset_along[:, None]
+            + 2 * a * e * (c * rows.radius * rows.offset_along[:, None] - rows.lean[:, None] * t)
             + 2 * a * e.abs() * across * rows.rest_across[:, None]
             + e**2 * rows.offset_sq[:, None]
         )
@@ -160,11 +160,29 @@ def test_psi_bounds_the_rows_themselves(rng: torch.Generator) -> None:
         gap = a - rows.old
         psi = (
             a**2 * radius**2
-            + 2 * a * gap * c * radius * rows.offset_along
+            + 2 * a * gap * (c * radius * rows.offset_along - rows.lean * t)
             + 2 * a * gap.abs() * radius * math.sqrt(1 - c * c) * rows.rest_across
             + gap**2 * rows.offset_sq
         )
         assert (changed <= psi * (1 + 1e-12) + 1e-12).all()
+
+
+def test_what_a_move_costs_along_a_row_is_attained() -> None:
+    """v . r_j is at least tau_j t_j - |v| (the rest of r_j), with equality for a move against that rest."""
+    X = ws.synthetic_tokens(9, 6, seed=3)
+    view = ws.RandomAttention().sample(d=6, seed=1).view(X, [0])
+    assert isinstance(view, AttentionView)
+    rows = row_geometry.row_geometry(view, 2.0)
+    assert int((rows.lean > 0.1).sum()) >= 3
+    e = X[0] / X[0].norm()
+    M, r = ((part - (part @ e)[:, None] * e) for part in (view.text.queries[view.stay], view.rest[view.stay]))
+    rest = r - rows.lean[:, None] * M
+    v = -rest / rest.norm(dim=1, keepdim=True)
+    exact = (v * r).sum(1)
+    assert torch.allclose(rows.lean * (v * M).sum(1) - rows.rest_across, exact, rtol=1e-9)
+    # what is left is square to M_j: no other multiple leaves less
+    leaning = rows.lean > 0
+    assert float((rest * M).sum(1)[leaning].abs().max()) < 1e-9
 
 
 def test_coupling_bounds_the_trust_region(rng: torch.Generator) -> None:
@@ -193,9 +211,10 @@ def captured_rows(alpha: float, sigma: float) -> row_geometry.Rows:
     two = torch.ones(2, dtype=torch.float64)
     return row_geometry.Rows(
         score=Softmax(), radius=1.0, pooled=200 * two, logit=0 * two, old=0 * two,
-        pull=torch.tensor([alpha, -alpha], dtype=torch.float64), offset_along=0 * two, rest_across=0 * two,
-        offset_sq=1000 * two, reaches=300 * two, sigma_sq=sigma**2 * two[:1], z=2 * sigma**2 * two[:1],
-        own_points=0 * two, own_offset_sq=0.0, own_along=0.0, own_across=0.0, own_most=0.0,
+        pull=torch.tensor([alpha, -alpha], dtype=torch.float64), offset_along=0 * two, lean=0 * two,
+        rest_across=0 * two, offset_sq=1000 * two, reaches=300 * two, sigma_sq=sigma**2 * two[:1],
+        z=2 * sigma**2 * two[:1], own_points=0 * two, own_offset_sq=0.0, own_along=0.0, own_across=0.0,
+        own_most=0.0,
     )  # fmt: skip
 
 
