@@ -20,6 +20,8 @@ MARK = "§"
 SMALL = "tests/certificates/test_small_radius.py -k exact or attained or masses or bend or remainder"
 FOURTH = "tests/certificates/test_fourth_powers.py -k budget or tangent or line or interval"
 SEPARABLE = "tests/certificates/test_certify.py -k cells or interval or psi or coupling or one_token or hull"
+GEOMETRY = "tests/certificates/test_certify.py -k along_a_row"
+TRANSFORMER = "tests/certificates/test_ellipsoid.py -k transformer"
 ELLIPSOID = "tests/certificates/test_ellipsoid.py"
 NORM = "tests/models/test_norm_bound.py -k attained or dual_value"
 
@@ -68,7 +70,13 @@ TERMS = {
         §2 * (rows.radius * c * rows.own_along
         + §across * rows.own_across)
         rows.own_across) + §rows.radius**2
-        max(moved, §float(""",
+        max(moved, §float(
+        - §rows.lean[:, None] * line""",
+    ("certificates/row_geometry.py", GEOMETRY): """
+        rest_across=§(across
+        (across - §lean[:, None] * M)""",
+    ("certificates/transformer_bound.py", TRANSFORMER): """
+        (§float(norm.furthest(""",
     ("certificates/ellipsoid_bound.py", ELLIPSOID): """
         return §(top + tau) * reach**2 +
         reach**2 + §constant +

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from torch import Tensor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -107,10 +108,22 @@ def test_several_tokens_are_not_bounded_loosely(name: str, m: int, loosest: floa
     assert upper is not None and 1 <= upper / (math.sqrt(found.value) / view.base_norm) < loosest
 
 
+def psi_by_definition(rows: row_geometry.Rows, c: float, across: float, t: Tensor) -> Tensor:
+    a = rows.score.share(rows.pooled[:, None], (rows.logit + c * rows.radius * rows.pull)[:, None] + t)
+    e = a - rows.old[:, None]
+    return (
+        a**2 * rows.radius**2
+        + 2 * a * e * (c * rows.radius * rows.offset_along[:, None] - rows.lean[:, None] * t)
+        + 2 * a * e.abs() * across * rows.rest_across[:, None]
+        + e**2 * rows.offset_sq[:, None]
+    )
+
+
 @pytest.mark.parametrize("score", ["softmax", "relu"])
 @pytest.mark.parametrize("c", [-0.6, 0.0, 0.4])
 def test_cells_cover_every_point(score: str, c: float, rng: torch.Generator) -> None:
-    """psi on a cell is at least psi at random points of the cell, computed from its definition."""
+    """psi on a cell is at least psi at random points of the cell, computed from its definition; on narrow cells it is
+    hardly more."""
     X = ws.synthetic_tokens(6, 7, seed=0)
     view = ws.RandomAttention(score).sample(d=7, seed=0).view(X, [2])
     assert isinstance(view, AttentionView)
@@ -120,15 +133,12 @@ def test_cells_cover_every_point(score: str, c: float, rng: torch.Generator) -> 
     cells = separable_bound._psi(rows, c, across, line)
     for _ in range(50):
         t = line[:-1] + (line[1:] - line[:-1]) * torch.rand(39, generator=rng, dtype=torch.float64)
-        a = rows.score.share(rows.pooled[:, None], (rows.logit + c * rows.radius * rows.pull)[:, None] + t)
-        e = a - rows.old[:, None]
-        psi = (
-            a**2 * rows.radius**2
-            + 2 * a * e * c * rows.radius * rows.offset_along[:, None]
-            + 2 * a * e.abs() * across * rows.rest_across[:, None]
-            + e**2 * rows.offset_sq[:, None]
-        )
-        assert (psi <= cells * (1 + 1e-12) + 1e-12).all()
+        assert (psi_by_definition(rows, c, across, t) <= cells * (1 + 1e-12) + 1e-12).all()
+    narrow = torch.linspace(-9, 9, 40_001, dtype=torch.float64)
+    cells = separable_bound._psi(rows, c, across, narrow)
+    exact = psi_by_definition(rows, c, across, (narrow[:-1] + narrow[1:]) / 2)
+    assert float(rows.lean.max()) > 0.2
+    assert float(((cells - exact).abs() / (exact.abs() + 1)).max()) < 0.01
 
 
 @pytest.mark.parametrize("score", ["softmax", "relu"])
@@ -160,11 +170,29 @@ def test_psi_bounds_the_rows_themselves(rng: torch.Generator) -> None:
         gap = a - rows.old
         psi = (
             a**2 * radius**2
-            + 2 * a * gap * c * radius * rows.offset_along
+            + 2 * a * gap * (c * radius * rows.offset_along - rows.lean * t)
             + 2 * a * gap.abs() * radius * math.sqrt(1 - c * c) * rows.rest_across
             + gap**2 * rows.offset_sq
         )
         assert (changed <= psi * (1 + 1e-12) + 1e-12).all()
+
+
+def test_what_a_move_costs_along_a_row_is_attained() -> None:
+    """v . r_j is at least tau_j t_j - |v| (the rest of r_j), with equality for a move against that rest."""
+    X = ws.synthetic_tokens(9, 6, seed=3)
+    view = ws.RandomAttention().sample(d=6, seed=1).view(X, [0])
+    assert isinstance(view, AttentionView)
+    rows = row_geometry.row_geometry(view, 2.0)
+    assert int((rows.lean > 0.1).sum()) >= 3
+    e = X[0] / X[0].norm()
+    M, r = ((part - (part @ e)[:, None] * e) for part in (view.text.queries[view.stay], view.rest[view.stay]))
+    rest = r - rows.lean[:, None] * M
+    v = -rest / rest.norm(dim=1, keepdim=True)
+    exact = (v * r).sum(1)
+    assert torch.allclose(rows.lean * (v * M).sum(1) - rows.rest_across, exact, rtol=1e-9)
+    # what is left is square to M_j: no other multiple leaves less
+    leaning = rows.lean > 0
+    assert float((rest * M).sum(1)[leaning].abs().max()) < 1e-9
 
 
 def test_coupling_bounds_the_trust_region(rng: torch.Generator) -> None:
@@ -193,9 +221,10 @@ def captured_rows(alpha: float, sigma: float) -> row_geometry.Rows:
     two = torch.ones(2, dtype=torch.float64)
     return row_geometry.Rows(
         score=Softmax(), radius=1.0, pooled=200 * two, logit=0 * two, old=0 * two,
-        pull=torch.tensor([alpha, -alpha], dtype=torch.float64), offset_along=0 * two, rest_across=0 * two,
-        offset_sq=1000 * two, reaches=300 * two, sigma_sq=sigma**2 * two[:1], z=2 * sigma**2 * two[:1],
-        own_points=0 * two, own_offset_sq=0.0, own_along=0.0, own_across=0.0, own_most=0.0,
+        pull=torch.tensor([alpha, -alpha], dtype=torch.float64), offset_along=0 * two, lean=0 * two,
+        rest_across=0 * two, offset_sq=1000 * two, reaches=300 * two, sigma_sq=sigma**2 * two[:1],
+        z=2 * sigma**2 * two[:1], own_points=0 * two, own_offset_sq=0.0, own_along=0.0, own_across=0.0,
+        own_most=0.0,
     )  # fmt: skip
 
 

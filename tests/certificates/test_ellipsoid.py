@@ -7,7 +7,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import wordsway as ws
 from ellipsoids import furthest_found
+from wordsway.certificates.certify import certify
 from wordsway.certificates.ellipsoid_bound import Ellipsoid, Image
 
 
@@ -96,3 +98,17 @@ def test_dead_and_flat_coordinates() -> None:
     ellipsoid = Ellipsoid(gamma, zeros, True, 2.0, 1e-3, 1e-7)
     low, high = ellipsoid.ranges(torch.tensor([[1e31, 0, 0, 0]], dtype=torch.float64))
     assert float(high[0]) <= 0.21 and float(low[0]) >= -0.21
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_the_bound_of_a_random_transformer_is_attained(n: int) -> None:
+    """The last token of a causal one, without a perceptron and with one thing to attend to, turns its row around; rows
+    before it stay, so they would show if they were counted."""
+    phi = ws.RandomTransformer(norm="post", mlp_ratio=0, causal=True).sample(d=8, seed=1)
+    X = ws.synthetic_tokens(n, 8, seed=2).double()
+    view = phi.view(X, [n - 1])
+    moves = torch.linspace(-300, 300, 601, dtype=torch.float64)[:, None, None] * X[-1] - X[-1]
+    found = float(view.relative_changes(moves).max())
+    upper = certify(view, 1.0).upper
+    assert upper is not None and 0.9 * upper <= found <= upper
+    assert upper == pytest.approx(2 / math.sqrt(n), rel=1e-3)

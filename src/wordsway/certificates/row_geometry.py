@@ -14,6 +14,8 @@ from torch import Tensor
 from wordsway.maps.attention.attention_view import AttentionView
 from wordsway.maps.attention.scores.base import PooledScore
 
+_LEANS = 0.1  # of the largest |M_j|: a row of less has no lean
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -26,7 +28,8 @@ class Rows:
     old: Tensor  # p_j
     pull: Tensor  # alpha_j
     offset_along: Tensor  # |x_i| - e . r_j
-    rest_across: Tensor  # |r_j - (e . r_j) e|
+    lean: Tensor  # tau_j, of what r_j has along M_j
+    rest_across: Tensor  # |r_j - (e . r_j) e - tau_j M_j|
     offset_sq: Tensor  # |x_i - r_j|^2
     reaches: Tensor  # |M_j|, rounded up
     sigma_sq: Tensor
@@ -44,7 +47,7 @@ class Rows:
 
     def some(self, which: Tensor) -> "Rows":
         """Some of the rows; all that is not of single rows stays as it is."""
-        names = ("pooled", "logit", "old", "pull", "offset_along", "rest_across", "offset_sq", "reaches")
+        names = ("pooled", "logit", "old", "pull", "offset_along", "lean", "rest_across", "offset_sq", "reaches")
         return replace(self, **{name: getattr(self, name)[which] for name in names})
 
 
@@ -63,6 +66,8 @@ def row_geometry(view: AttentionView, radius: float) -> Rows:
     pull, along = queries @ e, rest @ e
     M = queries - pull[:, None] * e
     sigma_sq, z = spectrum(M)
+    across = rest - along[:, None] * e
+    lean = leanings(across, M)
     points = (text.X[others] - row).norm(dim=1)
     if view.score.silences:
         points = torch.cat([points, row.norm()[None]])
@@ -75,7 +80,8 @@ def row_geometry(view: AttentionView, radius: float) -> Rows:
         old=view.old[stay, 0],
         pull=pull,
         offset_along=size - along,
-        rest_across=(rest - along[:, None] * e).norm(dim=1),
+        lean=lean,
+        rest_across=(across - lean[:, None] * M).norm(dim=1),
         offset_sq=(x - rest).square().sum(1),
         reaches=M.norm(dim=1) * (1 + 1e-9),
         sigma_sq=sigma_sq,
@@ -85,6 +91,16 @@ def row_geometry(view: AttentionView, radius: float) -> Rows:
         own_along=float(offset @ e),
         own_across=float((offset - (offset @ e) * e).norm()),
     )
+
+
+def leanings(across: Float[Tensor, "j d"], M: Float[Tensor, "j d"]) -> Float[Tensor, " j"]:
+    """Find the multiple of M_j nearest to what r_j has across e, not below 0: attention looks where its query points,
+    so what captures a row lies along r_j. Rows that gain little keep 0: cells of the line are wide for them."""
+    sizes = M.norm(dim=1)
+    if not len(M):
+        return sizes
+    nearest = (across * M).sum(1) / sizes.square().clamp(min=1e-300)
+    return torch.where(sizes > _LEANS * sizes.amax(), nearest.clamp(min=0), 0.0)
 
 
 def spectrum(M: Float[Tensor, "j d"]) -> tuple[Tensor, Tensor]:

@@ -4,8 +4,9 @@ Notation: Delta = c rho e + v with e = x_i / |x_i| and v orthogonal to e, so |v|
 other than i gives the moved token the weight a_j(s_j), non-decreasing in s_j = A_j . Delta = c rho alpha_j + t_j
 (`PooledScore.monotone`; else there is no bound) with alpha = A e and t = M v, M = A (I - e e^T). Its squared change is
 at most
-    psi_j = a^2 rho^2 + 2 a (a - p) c rho (|x_i| - e . r_j) + 2 a |a - p| rho_c |r_j - (e . r_j) e| + (a - p)^2 |x_i
-    - r_j|^2.
+    psi_j = a^2 rho^2 + 2 a (a - p) (c rho (|x_i| - e . r_j) - tau_j t_j)
+            + 2 a |a - p| rho_c |r_j - (e . r_j) e - tau_j M_j| + (a - p)^2 |x_i - r_j|^2,
+with any tau_j.
 
 **One budget.** All t_j come from one v. For any b, lam > 0 and mu > lam sigma_1^2, weak duality gives
     sum_j psi_j <= sum_j max_t [psi_j(t) - b t - lam t^2]  +  mu rho_c^2 + sum_k b^2 z_k / (4 (mu - lam sigma_k^2)),
@@ -49,12 +50,13 @@ _FIRST_INTERVALS = 5
 _SPLITS = 8
 _OWN_SHARE = 0.05  # of the squared bound: where the token's own row has less, its hull is good enough
 _SLACK = 64 * torch.finfo(torch.float64).eps
-_CELLS = 360_000  # over all rows; a row's line is cut into 240 to 720 of them
+_CELLS = 360_000  # over all rows; a row's line is cut into 360 to 720 of them
 _CAPTURE = 14.0  # change of a logit within which weights change
 _MU_FACTORS = 1 + 10.0 ** torch.linspace(-4, 3, 29, dtype=torch.float64)
 _SAMPLE = 400  # rows, about, that multipliers are searched on: half of them the first that would be captured
 _USUAL_C = 0.25  # near the c of the worst interval, in random texts
-_SOON = 0.75  # of the usual gain: rows that less would capture weigh no more than these
+_SOON = 0.2  # of the usual gain: rows that less would capture weigh no more than these
+_HEAVIEST = 5.0  # of the usual use of the budget: 4 to 6 are best at n / d = 16 to 26
 _LONG = 6  # tokens for each dimension: in shorter texts fourth powers have not gained 5%
 
 
@@ -90,10 +92,14 @@ def separable_bound(view: AttentionView, radius: float) -> float:
 
 
 def _weights(rows: Rows) -> Tensor:
-    """Weigh the fourth power of each row's gain by what would capture it, within limits."""
+    """Weigh the fourth power of each row's gain by what would capture it; so far as one move along a single row does
+    not use up much more of the budget than along others."""
     gain = -rows.score.lead(rows.pooled, rows.logit + _USUAL_C * rows.radius * rows.pull)
     usual = max(1.0, float(gain.median()))
-    return (gain / usual).clamp(min=_SOON) ** -4
+    weights = (gain / usual).clamp(min=_SOON) ** -4
+    used = weights * rows.reaches**4
+    most = _HEAVIEST * float(used.median())
+    return weights * (most / used).clamp(max=1) if most > 0 else weights
 
 
 def _split(rows: Rows, queue: list[_Interval], fourth: FourthPowers | None) -> float:
@@ -137,7 +143,7 @@ def interval_bound(
     if not len(rows.pull):
         return own, guess
     reach = rho * (rows.reach + 2 * half * float(rows.pull.abs().amax()))
-    line = _grid(reach, min(720, max(240, _CELLS // len(rows.pull)))).to(rows.pull)
+    line = _grid(reach, min(720, max(360, _CELLS // len(rows.pull)))).to(rows.pull)
     every = torch.arange(len(rows.pull), device=rows.pull.device)
     which, counts = _sample(rows, middle)
     search = _dual(rows, which, counts, middle, half, ends, line, fourth)
@@ -235,9 +241,9 @@ def _grid(reach: float, count: int) -> Tensor:
     inner = min(reach, _CAPTURE)
     if reach <= inner:
         return torch.linspace(-inner, inner, 2 * count // 3, dtype=torch.float64)
-    below = -reach * torch.linspace(1, 0, count // 6, dtype=torch.float64)[:-1] ** 2
-    near = torch.linspace(0, inner, count // 2, dtype=torch.float64)
-    far = inner + (reach - inner) * torch.linspace(0, 1, count // 3, dtype=torch.float64)[1:] ** 1.5
+    below = -reach * torch.linspace(1, 0, count // 8, dtype=torch.float64)[:-1] ** 2
+    near = torch.linspace(0, inner, 5 * count // 8, dtype=torch.float64)
+    far = inner + (reach - inner) * torch.linspace(0, 1, count // 4, dtype=torch.float64)[1:] ** 1.5
     return torch.cat([below, near, far])
 
 
@@ -250,13 +256,12 @@ def _psi(rows: Rows, c: float, across: float, line: Tensor) -> Float[Tensor, "j 
     moved = gap.abs() + slack
     moved = torch.maximum(moved[:, :-1], moved[:, 1:])
     product = weight * gap  # a (a - p): convex in a with its minimum, -p^2 / 4, at p / 2
-    least, most = (
-        torch.minimum(product[:, :-1], product[:, 1:]) - slack,
-        torch.maximum(product[:, :-1], product[:, 1:]) + slack,
-    )
-    kappa = c * rows.radius * rows.offset_along[:, None]
+    most = torch.maximum(product[:, :-1], product[:, 1:]) + slack
     dips = (weight[:, :-1] < old / 2) & (weight[:, 1:] > old / 2)
-    crossed = kappa * torch.where(kappa >= 0, most, torch.where(dips, -old * old / 4, least))
+    least = torch.where(dips, -old * old / 4, torch.minimum(product[:, :-1], product[:, 1:]) - slack)
+    along = c * rows.radius * rows.offset_along[:, None] - rows.lean[:, None] * line
+    high, low = along[:, :-1], along[:, 1:]
+    crossed = torch.maximum(most * torch.where(most >= 0, high, low), least * torch.where(least >= 0, high, low))
     most_weight = weight[:, 1:]
     sideways = most_weight * moved * (across * rows.rest_across[:, None])
     return (most_weight * rows.radius).square() + 2 * (crossed + sideways) + moved.square() * rows.offset_sq[:, None]
