@@ -57,7 +57,7 @@ def reviews(out: Path | None) -> None:
     ):
         print(f"| {claim} | {shown} | {'yes' if holds else 'NO'} |")
     if out is not None:
-        print("\nwritten:", *save_figure(plot_curve(result), out, "curve"))
+        print("\nwritten:", *save_figure(plot_curve(result).figure, out, "curve"))
 
 
 def _interval(fit: Fit) -> str:

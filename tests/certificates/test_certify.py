@@ -4,9 +4,9 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 import wordsway as ws
 from wordsway.certificates import row_geometry, separable_bound
