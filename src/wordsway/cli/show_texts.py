@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from wordsway.cli.show_runs import plain_cell
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from wordsway.studies.corpus import Corpus
 
 _INTERVALS = "95% intervals hold for all rows of a table together, and are given from three texts on."
+_LETTERS = 10  # of a text, and more where the terminal has room for them
 _FIRST = 10  # words, texts and errors that are shown
 _OF_FLIPS = (
     "flips at: the smallest change of the word's embedding found to flip the prediction, in units of the embedding's "
@@ -34,7 +36,8 @@ def show_corpus(found: "Corpus") -> None:
     console.print(plain_cell(found.summary()), soft_wrap=True)
     for subject in found.subjects:
         console.print(plain_cell(_sentence(found, subject)), soft_wrap=True)
-        console.print(_texts(found, subject, max(10, console.width - 68)))
+        narrow = Measurement.get(console, console.options, _texts(found, subject, _LETTERS)).maximum
+        console.print(_texts(found, subject, _LETTERS + max(0, console.width - narrow)))
         flips = found.separating(subject) == "flips_at"
         console.print(_grid("kind of word", found.kinds(subject), flips))
         words = found.words(subject)
