@@ -132,6 +132,12 @@ class TestDraws:
 
 
 class TestModels:
+    def test_labels_of_panels_do_not_overlap(self) -> None:
+        axes = ws.compare_results([flips(), replace(flips(), seed=1)]).plot().figure.axes
+        axes[0].figure.canvas.draw()
+        boxes = [ax.xaxis.label.get_window_extent() for ax in axes]
+        assert len(boxes) == 3 and all(a.x1 < b.x0 for a, b in zip(boxes, boxes[1:], strict=False))
+
     def test_flips_and_changes_have_ranks_in_common(self) -> None:
         found = ws.compare_results([flips(), profile()], ["classifier", "encoder"])
         assert not found.same and "not the same quantity" in found.reading
