@@ -57,3 +57,12 @@ def test_texts_of_a_table_take_the_room_there_is(
            "relative": 1.0, "fall": 0.25, "probability": 0.9, "prediction": "positive", "flips": False}  # fmt: skip
     show_corpus(ws.Corpus(("m",), (text,), "step", (row, {**row, "word": 2, "word_text": "stood"})))
     assert text[:letters] in capsys.readouterr().out
+
+
+def test_the_median_of_two_texts_lies_between_them(capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"subject": "m", "word": 1, "word_text": "a", "word_kind": "function", "change": 0.5, "relative": 1.0,
+           "probability": 0.9, "prediction": " the", "flips": False}  # fmt: skip
+    rows = tuple({**row, "text_number": k, "fall": fall} for k, fall in enumerate((0.1, 0.2), 1))
+    show_corpus(ws.Corpus(("m",), ("a", "a"), "step", rows))
+    shown = capsys.readouterr().out
+    assert "0.100 to 0.200, median 0.150" in shown and "' the'" in shown

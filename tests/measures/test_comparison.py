@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,7 @@ class TestModels:
         axes = ws.compare_results([flips(), replace(flips(), seed=1)]).plot().figure.axes
         axes[0].figure.canvas.draw()
         boxes = [ax.xaxis.label.get_window_extent() for ax in axes]
-        assert len(boxes) == 3 and all(a.x1 < b.x0 for a, b in zip(boxes, boxes[1:], strict=False))
+        assert len(boxes) == 3 and all(a.x1 < b.x0 for a, b in pairwise(boxes))
 
     def test_flips_and_changes_have_ranks_in_common(self) -> None:
         found = ws.compare_results([flips(), profile()], ["classifier", "encoder"])

@@ -1,5 +1,6 @@
 """Text that `wordsway measure` prints about many texts."""
 
+import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
+from wordsway.cli.show_flips import class_name
 from wordsway.cli.show_runs import plain_cell
 from wordsway.measures.ranks import NOT_IMPORTANCE
 from wordsway.support.digits import probability_name, three
@@ -70,7 +72,7 @@ def _sentence(found: "Corpus", subject: str) -> str:
     values = sorted(row[column] for row in rows if row[column] is not None)
     if column != "flips_at":
         what = "fall of the predicted probability" if column == "fall" else "relative change of the output"
-        middle = values[len(values) // 2]
+        middle = statistics.median(values)
         return (
             f"{subject}: {what}, largest of a text: {three(values[0])} to {three(values[-1])}, median {three(middle)}"
         )
@@ -98,7 +100,7 @@ def _texts(found: "Corpus", subject: str, width: int) -> Table:
             table.add_column(title, no_wrap=True, max_width=15 if title == "flipped by" else 10)
     for row in rows[:_FIRST]:
         cells = [str(row["text_number"]), plain_cell(" ".join(row["text"].split()))]
-        cells += [plain_cell(row["prediction"]), probability_name(row["probability"])] if predicted else []
+        cells += [plain_cell(class_name(row["prediction"])), probability_name(row["probability"])] if predicted else []
         if flips:
             real = "-" if row["real_word"] is None else f"{row['real_of']} > {row['real_word']}"
             cells += [plain_cell(real), three(row["real_distance"])]
