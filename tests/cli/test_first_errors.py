@@ -35,7 +35,9 @@ LINES = [
     ("substitute hello --candidates empty.txt", "no words", "one a line"),
     # Commands and options.
     ("mesure hello", "No such command 'mesure'", "Did you mean 'measure'"),
-    ("measure hello --modle minilm", "No such option: --modle", "--model"),
+    ("measure hello --modle minilm", "No such option: --modle; did you mean --model", "wordsway measure --help"),
+    ("measure hello --device", "'--device' requires an argument", "wordsway measure --help"),
+    ("compare one.json", "Missing argument 'SECOND'", "wordsway compare --help"),
     ("layers hello --budget fast", "'fast'", "'quick', 'default', 'thorough'"),
     ("measure --budget fast", "budget='fast'", "quick, default, thorough"),
     ("measure --seed -1", "--seed", "greater than or equal to 0"),
@@ -144,7 +146,9 @@ def complaint(line: str) -> str:
     assert done.exit_code == 2, (done.output, done.exception)
     assert isinstance(done.exception, SystemExit) and "Traceback" not in done.stderr
     assert not done.stdout and "in all; shorter: " not in done.stderr  # no estimate of what will not be done
-    return " ".join(re.sub("[\u2500-\u257f]", " ", done.stderr).split())  # without frames
+    said = done.stderr.splitlines()
+    assert all(line.startswith("wordsway: ") for line in said), said  # neither a frame nor a usage line
+    return " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(("line", "problem", "fix"), LINES, ids=[line for line, _, _ in LINES])

@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,16 @@ class TestDraws:
         found = ws.compare_results([draws(0, 3, ("raf",)), draws(0, 3, ("rf",))], ["raf", "rf"])
         assert len(found.compared_rows) == 4 and all(row.tied is False for row in found.compared_rows)
 
+    def test_rows_of_one_result_only_are_named(self, tmp_path: Path) -> None:
+        first, (each, *others) = draws(0), draws(1).maps
+        second = replace(draws(1), maps=(replace(each, words=each.words[1:]), *others))
+        found = ws.compare_results([first, second])
+        assert found.only == (1, 0)
+        assert found.only_lines == [f"Only in first: {each.words[0].text} (#{each.words[0].word}), {each.name}."]
+        found.save(tmp_path / "both.json")
+        assert ws.load_result(tmp_path / "both.json") == found
+        assert replace(found, only_rows=()).only_lines == ["Only in first: 1 row."]  # of an earlier file
+
     def test_other_radii_are_another_quantity(self) -> None:
         found = ws.compare_results([draws(0), draws(0, 3, ("raf", "rf"), 0.5)])
         assert not found.same and "not the same quantity" in found.reading
@@ -122,6 +133,12 @@ class TestDraws:
 
 
 class TestModels:
+    def test_labels_of_panels_do_not_overlap(self) -> None:
+        axes = ws.compare_results([flips(), replace(flips(), seed=1)]).plot().figure.axes
+        axes[0].figure.canvas.draw()
+        boxes = [ax.xaxis.label.get_window_extent() for ax in axes]
+        assert len(boxes) == 3 and all(a.x1 < b.x0 for a, b in pairwise(boxes))
+
     def test_flips_and_changes_have_ranks_in_common(self) -> None:
         found = ws.compare_results([flips(), profile()], ["classifier", "encoder"])
         assert not found.same and "not the same quantity" in found.reading

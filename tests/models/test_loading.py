@@ -26,6 +26,21 @@ def folder(tmp_path: Path) -> Path:
     return target
 
 
+def test_a_folder_of_your_models_by_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = folder.parent / "home"
+    (home / "mine" / "snapshot").mkdir(parents=True)
+    shutil.copytree(folder, home / "direct")
+    for file in folder.iterdir():
+        shutil.copy(file, home / "mine" / "snapshot")
+    (home / "empty").mkdir()
+    monkeypatch.setenv("WORDSWAY_MODELS", str(home))
+    assert locate("mine").folder == home / "mine" / "snapshot" and locate("direct").folder == home / "direct"
+    with pytest.raises(ws.InputError, match="did you mean 'direct'"):
+        locate("dirct")
+    with hub(503), pytest.raises(ws.InputError, match="not in the local cache"):
+        locate("empty")
+
+
 def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     env = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
     return subprocess.run(

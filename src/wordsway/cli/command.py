@@ -19,7 +19,6 @@ from wordsway.support.stopping import stopped_by_sigterm
 
 app = typer.Typer(
     cls=CommandGroups,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Measure how far one word can move a model: lower bounds by search, upper bounds by certificates.",
 )

@@ -3,6 +3,7 @@
 Typer's own help gives every option's name, type and description a column, so that of 80 characters 20 are left to read.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any, ClassVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-PANELS = RUN, TEXT, MODEL, WORDS, SEARCH, OUTPUT = "Run", "Text", "Model or map", "Words", "Search", "Output"
+PANELS = TEXT, MODEL, WORDS, SEARCH, RUN, OUTPUT = "Text", "Model or map", "Words", "Search", "Run", "Output"
 GROUPS = {
     "Try": ("measure", "flip", "substitute", "app"),
     "Inspect": ("layers", "attention", "ranges", "report", "compare"),
@@ -19,12 +20,20 @@ GROUPS = {
     "Manage": ("resume", "status", "verify", "export", "doctor"),
 }
 _UsageError: Any = typer.BadParameter.__mro__[1]  # has no public name in every version
+_CallError: Any = _UsageError.__mro__[1]
 _NAMES = 20  # characters for names; a longer one has a line of its own. At 80 columns this leaves 54 for descriptions
 
 
 class PanelCommand(TyperCommand):
     """A command that shows its options in panels. An option that takes one value and is given twice is an error: one of
     the two would be dropped."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        try:
+            return super().make_context(info_name, args, parent=parent, **extra)
+        except _UsageError as error:
+            error.command = info_name
+            raise
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
@@ -80,7 +89,27 @@ class TextCommand(PanelCommand):
 
 
 class CommandGroups(TyperGroup):
-    """All commands, shown in groups."""
+    """All commands, shown in groups. A call that cannot be read is one line on stderr and exit code 2, as every other
+    error that a user can mend."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            print(ctx.get_help(), file=sys.stderr)
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        if not standalone_mode:
+            return super().main(*args, standalone_mode=False, **extra)
+        try:
+            code = super().main(*args, standalone_mode=False, **extra)
+        except _CallError as error:
+            print(f"wordsway: {_one_line(error)}", file=sys.stderr)
+            sys.exit(error.exit_code)
+        except typer.Abort:
+            print("wordsway: stopped", file=sys.stderr)
+            sys.exit(1)
+        sys.exit(code if isinstance(code, int) else 0)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         self.format_usage(ctx, formatter)
@@ -90,12 +119,24 @@ class CommandGroups(TyperGroup):
         _write(formatter, "Options", [_row(parameter) for parameter in self.get_params(ctx)])
 
 
+def _one_line(error: Any) -> str:
+    """Say what is wrong with a call, the closest option where one is unknown, and where all are listed."""
+    near = getattr(error, "possibilities", None)
+    said = f"{error.message}; did you mean {near[0]}?" if near else error.format_message().rstrip(".")
+    command = getattr(error, "command", None)
+    help_page = f"wordsway {'' if command is None else command + ' '}--help"
+    return f"{said}{' See' if said.endswith('?') else '; see'} {help_page}".replace("\n", " ")
+
+
 def _panels(parameters: Sequence[Any]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Sort parameters into panels; those without one, such as --help, belong to the last."""
+    """Sort parameters into panels, with that of the arguments first; those without a panel, such as --help, belong to
+    the last."""
     sorted_rows: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}
     for parameter in parameters:
         sorted_rows[getattr(parameter, "rich_help_panel", None) or OUTPUT].append(_row(parameter))
-    return ((panel, rows) for panel, rows in sorted_rows.items() if rows)
+    arguments = {getattr(each, "rich_help_panel", None) for each in parameters if each.param_type_name == "argument"}
+    order = sorted(sorted_rows, key=lambda panel: panel not in arguments)
+    return ((panel, sorted_rows[panel]) for panel in order if sorted_rows[panel])
 
 
 def _row(parameter: Any) -> tuple[str, str]:

@@ -100,7 +100,8 @@ def _need(cell: Any) -> tuple[int, int, int]:
 
 def _show(written: "Written", out: Path, as_json: bool) -> None:
     """Print what came out; cells that failed end the command with code 1."""
-    from wordsway.cli.show_runs import count_of, show_claims, show_means
+    from wordsway.cli.show_runs import show_claims, show_means
+    from wordsway.support.digits import count_of
 
     if as_json:
         print(json.dumps(_as_dict(written, out), allow_nan=False))

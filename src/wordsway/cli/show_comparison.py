@@ -34,9 +34,8 @@ def show_comparison(found: "Comparison") -> None:
     more(console, len(found.compared_rows) - MOST_ROWS, "rows")
     say(f"{found.finding[:1].upper()}{found.finding[1:]}.")
     say(found.reading)
-    for name, count in zip(found.names, found.only, strict=True):
-        if count:
-            say(f"{count} rows only in {name}")
+    for line in found.only_lines:
+        say(line)
     if found.ranked_by is not None:
         say(found.ranked_by)
         say(NOT_IMPORTANCE)

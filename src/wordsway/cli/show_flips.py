@@ -47,7 +47,7 @@ def _table(words: "tuple[WordFlip, ...]") -> Table:
         table.add_column(name, justify="right" if name in ("flips at", "absolute", "certified", "at") else "left")
     for word in words:
         real = _name(flipped_by(word))
-        cells = [three(word.radius), three(word.distance), Text("-") if word.to is None else _name(_class(word.to))]
+        cells = [three(word.radius), three(word.distance), Text("-") if word.to is None else _name(class_name(word.to))]
         distance = three(None if word.real is None else word.real.radius)
         table.add_row(_name(word.text), f"#{word.word}", *cells, _certified(word.certified), real, distance)
     return table
@@ -136,7 +136,7 @@ def ranges_table(result: "LogitRanges") -> None:
             margin = "-" if own else three(lead - result.logits[k])
             ahead = "-" if own else f"{three(each.margin_low[k])} to {three(each.margin_high[k])}"
             cells = (three(result.logits[k]), f"{three(each.low[k])} to {three(each.high[k])}", margin, ahead)
-            table.add_row(*(where if k == 0 else ("", "")), _name(_class(label)), *cells)
+            table.add_row(*(where if k == 0 else ("", "")), _name(class_name(label)), *cells)
     console.print(table)
     more(console, 0 if same else len(result.words) - MOST_ROWS, "words")
     never = sum(each.flips_never for each in result.words)
@@ -147,7 +147,7 @@ def ranges_table(result: "LogitRanges") -> None:
     )
 
 
-def _class(name: str) -> str:
+def class_name(name: str) -> str:
     """A class as it is; a next token with spaces around it in quotes."""
     return name if name and name == name.strip() else repr(name)
 

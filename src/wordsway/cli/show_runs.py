@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from wordsway.cli.command import printable
-from wordsway.support.digits import signed, three
+from wordsway.support.digits import count_of, signed, three
 from wordsway.support.memory import show_bytes
 from wordsway.support.progress import duration, heartbeat
 
@@ -212,10 +212,6 @@ def _print_cells(
         values = ["-" if cell.get(name) is None else str(cell[name]) for name in names]
         grid.add_row(*(plain_cell(value) for value in (*values, *numbers)))
     console.print(grid)
-
-
-def count_of(count: int, what: str) -> str:
-    return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
 def plain_cell(text: str, style: str = "") -> Any:

@@ -1,11 +1,14 @@
 """Text that `wordsway measure` prints about many texts."""
 
+import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
+from wordsway.cli.show_flips import class_name
 from wordsway.cli.show_runs import plain_cell
 from wordsway.measures.ranks import NOT_IMPORTANCE
 from wordsway.support.digits import probability_name, three
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from wordsway.studies.corpus import Corpus
 
 _INTERVALS = "95% intervals hold for all rows of a table together, and are given from three texts on."
+_LETTERS = 10  # of a text, and more where the terminal has room for them
 _FIRST = 10  # words, texts and errors that are shown
 _OF_FLIPS = (
     "flips at: the smallest change of the word's embedding found to flip the prediction, in units of the embedding's "
@@ -34,7 +38,8 @@ def show_corpus(found: "Corpus") -> None:
     console.print(plain_cell(found.summary()), soft_wrap=True)
     for subject in found.subjects:
         console.print(plain_cell(_sentence(found, subject)), soft_wrap=True)
-        console.print(_texts(found, subject, max(10, console.width - 68)))
+        narrow = Measurement.get(console, console.options, _texts(found, subject, _LETTERS)).maximum
+        console.print(_texts(found, subject, _LETTERS + max(0, console.width - narrow)))
         flips = found.separating(subject) == "flips_at"
         console.print(_grid("kind of word", found.kinds(subject), flips))
         words = found.words(subject)
@@ -67,7 +72,7 @@ def _sentence(found: "Corpus", subject: str) -> str:
     values = sorted(row[column] for row in rows if row[column] is not None)
     if column != "flips_at":
         what = "fall of the predicted probability" if column == "fall" else "relative change of the output"
-        middle = values[len(values) // 2]
+        middle = statistics.median(values)
         return (
             f"{subject}: {what}, largest of a text: {three(values[0])} to {three(values[-1])}, median {three(middle)}"
         )
@@ -95,7 +100,7 @@ def _texts(found: "Corpus", subject: str, width: int) -> Table:
             table.add_column(title, no_wrap=True, max_width=15 if title == "flipped by" else 10)
     for row in rows[:_FIRST]:
         cells = [str(row["text_number"]), plain_cell(" ".join(row["text"].split()))]
-        cells += [plain_cell(row["prediction"]), probability_name(row["probability"])] if predicted else []
+        cells += [plain_cell(class_name(row["prediction"])), probability_name(row["probability"])] if predicted else []
         if flips:
             real = "-" if row["real_word"] is None else f"{row['real_of']} > {row['real_word']}"
             cells += [plain_cell(real), three(row["real_distance"])]

@@ -93,12 +93,17 @@ class AttentionMaps(Result):
             return kept.weights, kept.tokens
         chosen = weights[self.layer - 1]
         chosen = chosen.mean(0) if self.head is None else chosen[self.head - 1]
-        hidden, names = (self.other_special, self.other_names) if after else (self.special, self.names)
-        keep = [k for k in range(len(names)) if self.show_special or not hidden[k]]
+        names, keep = self.other_names if after else self.names, self._kept(after)
         return chosen[keep][:, keep], tuple(names[k] for k in keep)
 
+    def _kept(self, after: bool) -> list[int]:
+        """The numbers of the tokens that are shown, from 0, special ones counted too."""
+        hidden = self.other_special if after else self.special
+        return [k for k in range(len(hidden)) if self.show_special or not hidden[k]]
+
     def records(self) -> list[dict[str, Any]]:
-        """Make the table: the mass on the word for each layer and head; without a word, every weight that is shown."""
+        """Make the table: the mass on the word for each layer and head; without a word, every weight that is shown, its
+        row and column by the numbers of their tokens."""
         if self.mass_before is not None:
             after = self.mass_after
             return [
@@ -109,11 +114,11 @@ class AttentionMaps(Result):
             ]
         found = []
         for after in (False, True) if self.compares else (False,):
-            weights, names = self.shown(after)
+            (weights, names), kept = self.shown(after), self._kept(after)
             found += [
                 {"map": "after" if after else "before", "row": j, "from": a, "column": k, "to": b, "weight": float(w)}
-                for (j, a), values in zip(enumerate(names), weights.tolist(), strict=True)
-                for (k, b), w in zip(enumerate(names), values, strict=True)
+                for j, a, values in zip(kept, names, weights.tolist(), strict=True)
+                for k, b, w in zip(kept, names, values, strict=True)
             ]
         return found
 
@@ -144,7 +149,7 @@ class AttentionMaps(Result):
         return axes[0]
 
     def _marked(self) -> list[int]:
-        kept = [k for k in range(len(self.names)) if self.show_special or not self.special[k]]
+        kept = self._kept(after=False)
         return [kept.index(token) for token in self.tokens if token in kept]
 
     def _titles(self) -> tuple[str, str]:

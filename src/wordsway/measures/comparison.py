@@ -9,6 +9,7 @@ from wordsway import __version__
 from wordsway.measures.differences import LEVEL, Measured, interval, paired, separated
 from wordsway.measures.ranks import rank_name
 from wordsway.measures.sides import Entry, Side, Table, sides_of
+from wordsway.support.digits import count_of
 from wordsway.support.errors import InputError
 from wordsway.support.names import either
 from wordsway.support.plotting import bar_panels
@@ -16,6 +17,7 @@ from wordsway.support.public_gate import public
 from wordsway.support.result import Result
 
 _OTHER = "These are not the same quantity, so their numbers cannot be subtracted: compare the ranks."
+_NAMED = 5  # rows in a sentence
 _LONG = 60  # characters of a text in a title
 _SEVERAL = "Differences are shown for two results."
 
@@ -43,7 +45,7 @@ class Comparison(Result):
 
     `sides` say what each result is about and what its numbers are; `same` whether these are the same quantity, so that
     they have differences. `reading` says how ties were found. `text` is the text of all results, if it is one. `only`
-    counts the rows that a result has and not all others.
+    counts the rows that a result has and not all others, and `only_rows` names the first of them.
     """
 
     format: ClassVar[str] = "wordsway.comparison/2"
@@ -54,6 +56,7 @@ class Comparison(Result):
     reading: str
     text: str | None
     only: tuple[int, ...]
+    only_rows: tuple[tuple[str, ...], ...] = ()  # earlier files have none
     version: str = __version__
     made: dict[str, Any] | None = None
 
@@ -72,15 +75,15 @@ class Comparison(Result):
         count, noun = len(self.compared_rows), self._noun
         known = [row for row in self.compared_rows if row.difference is not None]
         if not self.same or not known:
-            return f"{_count(count, noun)}, values and ranks side by side"
+            return f"{count_of(count, noun)}, values and ranks side by side"
         if all(row.difference == 0 for row in known):
-            return f"the two are equal in {_count(len(known), noun)}"
+            return f"the two are equal in {count_of(len(known), noun)}"
         apart, ties = (sum(row.tied is tied for row in known) for tied in (False, True))
         if apart:
-            return f"{apart} of {_count(len(known), noun)} {'differs' if apart == 1 else 'differ'} beyond the noise"
+            return f"{apart} of {count_of(len(known), noun)} {'differs' if apart == 1 else 'differ'} beyond the noise"
         if ties == len(known):
-            return f"no {noun} differs beyond the noise ({_count(ties, noun)})"
-        return f"{_count(len(known), noun)}, {ties} equal; nothing is known about the noise of the others"
+            return f"no {noun} differs beyond the noise ({count_of(ties, noun)})"
+        return f"{count_of(len(known), noun)}, {ties} equal; nothing is known about the noise of the others"
 
     @property
     def title(self) -> str:
@@ -100,6 +103,16 @@ class Comparison(Result):
         else:
             said = "; ".join(f"of {side.name} {rule}" for side, rule in zip(self.sides, rules, strict=True))
         return f"rank: {said}. Words share ranks where another search may order them otherwise."
+
+    @property
+    def only_lines(self) -> list[str]:
+        """Sentences that say which rows a result has and not all others."""
+        named = self.only_rows or ((),) * len(self.only)
+        return [
+            f"Only in {name}: {_listed(labels, count)}."
+            for name, count, labels in zip(self.names, self.only, named, strict=True)
+            if count
+        ]
 
     @property
     def _noun(self) -> str:
@@ -160,6 +173,7 @@ def compare_results(results: Sequence[Result], names: Sequence[str] = (), column
         reading=_reading(tables) if same else _SEVERAL if alike else _OTHER,
         text=texts.pop() if len(texts) == 1 else None,
         only=tuple(len(table) - len(shared) for table in keyed),
+        only_rows=tuple(_first_others(table, set(shared)) for table in keyed),
     )
 
 
@@ -192,6 +206,11 @@ def _numbered(table: Table) -> dict[tuple[Any, ...], Entry]:
         found[(*row.key, times[row.key])] = row
         times[row.key] += 1
     return found
+
+
+def _first_others(table: dict[tuple[Any, ...], Entry], shared: set[tuple[Any, ...]]) -> tuple[str, ...]:
+    """Name the first rows of a result that are not shared."""
+    return tuple(_label(entry.shown) for key, entry in table.items() if key not in shared)[:_NAMED]
 
 
 def _row(entries: Sequence[Entry], same: bool, rows: int) -> ComparedRow:
@@ -233,8 +252,11 @@ def _reading_of_means(first: Measured, second: Measured) -> str:
     return f"Tied: the interval of the difference holds 0 ({LEVEL:.0%} for all rows together; {how})."
 
 
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def _listed(labels: Sequence[str], count: int) -> str:
+    """Write the names of rows, and how many more there are."""
+    if not labels:
+        return count_of(count, "row")
+    return either(labels, "and") if len(labels) == count else f"{', '.join(labels)} and {count - len(labels)} more"
 
 
 def _written(value: float | None, rank: tuple[int, int] | None, nothing: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from wordsway.measures.ranks import rank_name
 from wordsway.measures.results import Sensitivity
 from wordsway.measures.separation import LEVEL
+from wordsway.support.digits import count_of
 from wordsway.support.json_values import read_fields
 from wordsway.support.plotting import BLUE, GREEN, GREY, MOST_BARS, ORANGE, PINK, new_axes, plain
 from wordsway.support.result import Result
@@ -108,7 +109,7 @@ class DrawComparison(Result):
         means = ", ".join(f"{each.name} {each.mean:.3g}" for each in self.maps)
         top = self.maps[0].top
         first = f"{top[0].text!r} first" if len(top) == 1 else f"{len(top)} words not separated at the top"
-        return f"{means}; {len(self.seeds)} draws, {len(self.maps[0].words)} words, {first}"
+        return f"{means}; {count_of(len(self.seeds), 'draw')}, {count_of(len(self.maps[0].words), 'word')}, {first}"
 
     def records(self) -> list[dict[str, Any]]:
         """Make the table: one row for each map and word, the largest mean first."""

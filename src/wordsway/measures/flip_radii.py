@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from wordsway.measures.differences import Measured, ranks_of
-from wordsway.support.digits import probability_name, three
+from wordsway.support.digits import count_of, probability_name, three
 from wordsway.support.plotting import BLUE, GREEN, GREY, MOST_BARS, ORANGE, new_axes, plain
 from wordsway.support.result import Result
 
@@ -114,7 +114,7 @@ class FlipRadii(Result):
         first = self.words[0]
         flip = f"{first.text!r} flips it at {three(first.radius)} of its norm"
         best = "no flip found" if first.radius is None else flip
-        return f"{self.prediction!r}: {best}; {len(self.words)} words"
+        return f"{self.prediction!r}: {best}; {count_of(len(self.words), 'word')}"
 
     @property
     def flipped(self) -> tuple[WordFlip, ...]:
@@ -170,7 +170,8 @@ class FlipRadii(Result):
         if self.words[0].lowest is None:
             return notes
         of = f"the probability of {self.prediction!r}"
-        within = f"when the embedding may change by {self.limit:g} times its norm"
+        reach = "its own norm" if self.limit == 1 else f"{self.limit:g} times its own norm"
+        within = f"when the embedding may change by {reach}"
         same = f"below {left[1:]}" if left.startswith("<") else f"to {left} or less"
         return (
             *notes,

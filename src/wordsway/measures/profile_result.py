@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from wordsway.measures.ranks import shared_ranks
+from wordsway.support.digits import count_of
 from wordsway.support.plotting import GREY, new_axes, plain
 from wordsway.support.result import Result
 
@@ -51,7 +52,7 @@ class RadiusProfile(Result):
 
     def summary(self) -> str:
         """Say what was measured in a line."""
-        return f"{len(self.words)} words, radii {', '.join(f'{r:g}' for r in self.radii)}"
+        return f"{count_of(len(self.words), 'word')}, radii {', '.join(f'{r:g}' for r in self.radii)}"
 
     def spread(self, position: int) -> float:
         """The largest change of a word at a radius, over the smallest: how far words differ there."""

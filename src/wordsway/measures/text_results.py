@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from wordsway import __version__
+from wordsway.support.digits import count_of
 from wordsway.support.plotting import dots
 from wordsway.support.result import Result, result_of
 
@@ -30,7 +31,8 @@ class TextResults(Result):
 
     def summary(self) -> str:
         """Say how much was measured."""
-        return f"{type(self.results[0]).__name__} of {len(self.texts)} texts, {len(self.records())} rows"
+        kind, texts, rows = type(self.results[0]).__name__, len(self.texts), len(self.records())
+        return f"{kind} of {count_of(texts, 'text')}, {count_of(rows, 'row')}"
 
     def records(self) -> list[dict[str, Any]]:
         """Make the table: that of each text below one another."""

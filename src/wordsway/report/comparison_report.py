@@ -15,9 +15,7 @@ def of_comparison(result: Comparison) -> Report:
     lead += [
         f"{quantity[:1].upper()}{quantity[1:]}." for quantity in dict.fromkeys(side.quantity for side in result.sides)
     ]
-    lead += [
-        f"{count} rows are only in {name}." for name, count in zip(result.names, result.only, strict=True) if count
-    ]
+    lead += result.only_lines
     lead += [NOT_IMPORTANCE] if ranked else []
     scale = "Both panels have one scale" if result.same else "Each panel has an axis of its own"
     caption = [f"{scale}; rows are in the order of the first result."]

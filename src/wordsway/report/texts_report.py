@@ -8,6 +8,7 @@ from wordsway.report.measurement import facts_of
 from wordsway.report.parts import Facts, Grid, Heading, Report
 from wordsway.report.svg import picture
 from wordsway.studies.corpus import COLUMNS, Corpus
+from wordsway.support.digits import count_of
 
 _TEXTS = {
     "text_number": "number",
@@ -47,7 +48,7 @@ def of_corpus(result: Corpus) -> Report:
     known += [(f"text {number} failed", error) for number, error in result.failed.items()]
     known += facts_of(made) or [("version", f"wordsway {result.version}")]
     parts.append(Facts("How it was made", known, made.get("command")))
-    lead = [f"{len(result.rows):,} words of {result.measured} texts were measured."]
+    lead = [f"{count_of(len(result.rows), 'word')} of {count_of(result.measured, 'text')} were measured."]
     lead += [f"{len(result.empty)} texts are empty."] if result.empty else []
     lead += [f"{len(result.failed)} texts could not be measured; the errors are below."] if result.failed else []
     return Report(result.finding(), [*lead, NOT_IMPORTANCE], parts)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from wordsway import __version__
 from wordsway.studies.estimates import mean_interval
+from wordsway.support.digits import count_of
 from wordsway.support.errors import InputError
 from wordsway.support.plotting import BLUE, dots, new_axes, plain
 from wordsway.support.result import Result
@@ -104,8 +105,8 @@ class Corpus(Result):
     def summary(self) -> str:
         """Say how much was measured."""
         names = ", ".join(self.subjects)
-        more = f"; {len(self.failed)} texts failed" if self.failed else ""
-        return f"{names}: {len(self.rows):,} words of {self.measured} texts{more}"
+        more = f"; {count_of(len(self.failed), 'text')} failed" if self.failed else ""
+        return f"{names}: {count_of(len(self.rows), 'word')} of {count_of(self.measured, 'text')}{more}"
 
     def records(self) -> list[dict[str, Any]]:
         """Make the table: one row a word of a text and a subject, with the text and the user's own columns."""

@@ -67,7 +67,8 @@ def _cell(job: Job) -> WordsCell:
 
 
 def _words(job: Job) -> int:
-    return len(_WORDS.findall(_cell(job).text))
+    count, most = len(_WORDS.findall(_cell(job).text)), _cell(job).max_tokens
+    return count if most is None else min(count, most)  # of a cropped text about as many are measured
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,11 @@ def three(value: float | None, zero: float = 0.0) -> str:
     return f"{value:#.3g}".rstrip(".") if value == 0 or 1e-3 <= size < 1e3 else f"{value:.3g}"
 
 
+def count_of(count: int, what: str) -> str:
+    """Write a number of things, one of them in the singular."""
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
 def signed(value: float) -> str:
     """Write a difference with three significant digits and its sign."""
     return three(value) if value < 0 else "+" + three(value)

@@ -3,12 +3,14 @@
 What the results' own `plot` methods share.
 """
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wordsway.support.digits import three
 
 BLUE, ORANGE, GREEN, PINK, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#777777"
+_LABEL = 36  # characters of a line below one of several panels
 
 
 def new_axes(width: float = 7.0, height: float = 4.5) -> Any:
@@ -195,8 +197,8 @@ def bar_panels(
             ax.barh(row, 0.0 if value is None else value, color=colour, height=0.66)
             ax.annotate(plain(written), (max(0.0, value or 0.0), row), xytext=(4, 0), textcoords="offset points",
                         va="center", fontsize=8)  # fmt: skip
-        ax.margins(x=0.42)
-        ax.set_xlabel(plain(label), fontsize=9)
+        ax.margins(x=0.5)
+        ax.set_xlabel(textwrap.fill(plain(label), _LABEL), fontsize=9)
         ax.set_title(plain(heading), loc="left", fontsize=9.5)
     if differences is not None:  # of one quantity, which one scale shows
         ends = [ax.get_xlim() for ax in places[: len(panels)]]
@@ -237,6 +239,7 @@ def _difference_panel(
             ax.plot([value], [row], "o", color=colour, markersize=5, markerfacecolor="white" if tied else colour)
     ax.axvline(0.0, color=GREY, linestyle=":", linewidth=1.2)
     ax.margins(x=0.1)
+    ax.locator_params(axis="x", nbins=4)
     ax.set_xlabel("second - first; hollow: a tie", fontsize=9)
     intervals = any(each is not None and each[1] is not None for each in differences)
     ax.set_title("difference" + (", 95% interval" if intervals else ""), loc="left", fontsize=9.5)

@@ -34,6 +34,21 @@ def models_at_hand() -> list[Found]:
     return [*_bundled(), *_own(), *_cached()]
 
 
+def own_folder(name: str) -> Path | None:
+    """Find the model that the folder `name` of WORDSWAY_MODELS holds: a folder of its files, one with a GGUF file
+    included."""
+    place = next((each for each in _folders(folder_of("WORDSWAY_MODELS")) if each.name == name), None)
+    if place is None:
+        return None
+    return next((each for each in (place, *_folders(place)) if _is_model(each) or any(each.glob("*.gguf"))), None)
+
+
+def folder_names() -> list[str]:
+    """List the folders of WORDSWAY_MODELS that hold a model."""
+    names = [place.name for place in _folders(folder_of("WORDSWAY_MODELS"))]
+    return [name for name in names if own_folder(name) is not None]
+
+
 def tables_at_hand() -> list[Found]:
     """Tables under WORDSWAY_DATA; which of them have texts and labels is not looked at."""
     home = folder_of("WORDSWAY_DATA")

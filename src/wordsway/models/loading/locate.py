@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from wordsway.models.loading import bundled
-from wordsway.models.loading.installed import HUB_NAMES, SENTIMENT, models_at_hand
+from wordsway.models.loading.installed import HUB_NAMES, SENTIMENT, folder_names, models_at_hand, own_folder
 from wordsway.models.loading.reinit import Redraw, split_name
 from wordsway.support.errors import InputError, one_line
 from wordsway.support.progress import bars_for_people
@@ -61,6 +61,9 @@ def locate(name: str | os.PathLike[str]) -> Location:
         return Location(text, path.parent, _fingerprint(path), path.name)
     if path.is_dir():
         return _folder(text, path)
+    own = own_folder(text)
+    if own is not None:
+        return _folder(text, own)
     if path.is_file():
         raise InputError(
             f"{text!r} is a file, but a model is a folder with safetensors, a .gguf file or a hub id; {advice(text)}"
@@ -73,7 +76,8 @@ def locate(name: str | os.PathLike[str]) -> Location:
 
 def advice(name: str) -> str:
     """Say what to do when no model has this name, and suggest the closest known name."""
-    known = list(dict.fromkeys([bundled.NAME, SENTIMENT, *HUB_NAMES, *(model.name for model in models_at_hand())]))
+    names = [bundled.NAME, SENTIMENT, *HUB_NAMES, *folder_names(), *(model.name for model in models_at_hand())]
+    known = list(dict.fromkeys(names))
     near = get_close_matches(name, known, 1)
     meant = f"did you mean {near[0]!r}? Else " if near and near[0] != name else ""
     return f"{meant}use a folder, or the bundled {bundled.NAME!r}; wordsway doctor lists all that are at hand"
