@@ -157,6 +157,7 @@ GIVEN: dict[str, Sequence[str]] = {
     "run": ("study engine out",),
     "reproduce": ("names scale trials engine out encoder",),
     "app": ("no_open port",),
+    "substitute": ("text model budget candidates", "text model against answer"),
 }
 _USUAL = "text model budget trials engine"
 RARE = {
