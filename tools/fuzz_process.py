@@ -72,7 +72,8 @@ class End:
         said = self.out + self.err
         if "Traceback" in said or "Exception ignored" in said:
             return f"a traceback: {said[-700:]!r}"
-        if match := RAW.search(self.err):
+        # What other libraries say about a damaged model is part of a sentence of ours.
+        if match := RAW.search("\n".join(line for line in self.err.splitlines() if ": cannot " not in line)):
             return f"a raw error ({match[0]}): {self.err[-500:]!r}"
         if self.code == 0 and not self.out.strip() and not self.wrote:
             return f"code 0, and nothing was done: {self.err[-300:]!r}"

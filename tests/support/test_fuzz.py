@@ -68,7 +68,7 @@ def test_every_command_and_every_public_name_is_called(monkeypatch: pytest.Monke
     from wordsway.cli.main import app
 
     assert set(functions()) == set(wordsway.__all__)
-    assert set(commands()) == {each.name or each.callback.__name__ for each in app.registered_commands}
+    assert set(commands()) == {each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands}
     for target in functions().values():
         called = concrete(target) if isinstance(target, type) else target
         assert callable(called) and all(isinstance(each, inspect.Parameter) for each in parameters_of(called).values())

@@ -118,7 +118,7 @@ def over_texts(function: Function) -> Function:
 
         return _each(texts, told, measure)
 
-    call.also_takes = {text_name: Sequence}  # pyright: ignore[reportFunctionMemberAccess]
+    cast(Any, call).also_takes = {text_name: Sequence}
     return cast(Function, call)
 
 

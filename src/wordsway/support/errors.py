@@ -48,6 +48,9 @@ class PlaceError(InputError, OSError):
         super().__init__(one_line(error))
         self.errno, self.strerror, self.filename = error.errno, error.strerror, error.filename
 
+    def __str__(self) -> str:
+        return str(self.args[0])  # an OSError would show the whole path, which may be what is too long
+
 
 def one_line(error: BaseException, most: int = 300) -> str:
     """Another library's error as part of a message: on one line, and not too long."""

@@ -50,6 +50,8 @@ def _gated(function: Any, name: str) -> Any:
             if type(error).__module__.startswith("wordsway"):
                 raise
             raise PlaceError(error) from error
+        except UnicodeEncodeError as error:  # of a path, or of a name that becomes one
+            raise InputError(f"{name}: a name or path is not valid Unicode: {one_line(error)}") from error
         except (OverflowError, RecursionError) as error:
             raise InputError(f"{name}: an argument is too large or too deep: {one_line(error)}") from error
 

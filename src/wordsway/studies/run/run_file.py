@@ -149,6 +149,8 @@ def explained(folder: Path, begun: bool = True) -> Iterator[None]:
         if _is_damage(error):
             raise unreadable(folder, error) from None
         raise _cannot_write(folder, str(error), begun) from error
+    except UnicodeDecodeError as error:  # SQLite's own message repeats damaged bytes
+        raise unreadable(folder, error) from None
     except OSError as error:
         if isinstance(error, StoreError) or error.errno is None:
             raise
