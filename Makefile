@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TOOLS := $(VENV)/.tools
 REAL := $(VENV)/.real
 
-.PHONY: run test quick chaos portable other-processor lint types docs docs-serve bench dist format clean
+.PHONY: run test quick fuzz chaos portable other-processor lint types docs docs-serve bench dist format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wordsway needs Python 3.11 or newer; set PYTHON=")'
@@ -49,6 +49,12 @@ MINUTES ?= 20
 SEED ?= 1
 chaos: $(READY)
 	$(BIN)/python tools/chaos.py --minutes $(MINUTES) --seed $(SEED)
+
+# Odd calls of every command and public function: CALLS of them, or for FUZZ_MINUTES; with another SEED other calls.
+CALLS ?= 3000
+FUZZ_MINUTES ?= inf
+fuzz: $(READY)
+	$(BIN)/python tools/fuzz.py --calls $(CALLS) --minutes $(FUZZ_MINUTES) --seed $(SEED)
 
 # What depends most on rounding, with SSE only.
 other-processor: $(REAL)

@@ -142,6 +142,7 @@ def as_text(X: Any, name: str = "X") -> Float[Tensor, "n d"]:
         )
     if tensor.is_complex() or tensor.dtype == torch.bool:
         raise InputError(f"{name} must hold real numbers, got dtype {tensor.dtype}", argument=name)
+    require(24.0 * tensor.numel(), f"{name} of {tensor.shape[0]} x {tensor.shape[1]}", "give fewer rows")
     tensor = tensor.detach().to("cpu", torch.float64)
     bad = ~torch.isfinite(tensor)
     if bad.any():

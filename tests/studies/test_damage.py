@@ -218,6 +218,25 @@ def test_a_file_of_another_program(tables: tuple[str, ...], tmp_path: Path) -> N
     assert file.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("ALTER TABLE plans RENAME TO plbns", "its table plans is missing"),
+        ("DROP TABLE facts", "its table facts is missing"),
+        ("UPDATE facts SET value = 'wordswby.run/2' WHERE name = 'format'", "its format is 'wordswby"),
+    ],
+)
+def test_a_table_whose_name_is_damaged(statement: str, said: str, run: Path) -> None:
+    """It is not called a file of another program, and how to begin again is said."""
+    with closing(sqlite3.connect(run / "run.sqlite")) as db, db:
+        for (trigger,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            db.execute(f"DROP TRIGGER {trigger}")
+        db.execute(statement)
+    for name in ("resume", "export"):
+        done = command(name, str(run))
+        assert done.exit_code == 2 and said in done.stderr and "move this file away" in done.stderr.replace("\n", " ")
+
+
 def test_what_is_read_of_a_torn_table(run: Path) -> None:
     """One page costs its own rows only: the others are reached from both ends."""
     many = ws.Study("tiny", {**STUDY, "trials": 12, "map": "rf", "n": [2, 3, 4]})

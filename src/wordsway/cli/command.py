@@ -59,6 +59,7 @@ def _mend(error: OSError) -> str:
         errno.EPERM: "check who may read and write it, or name another place",
         errno.EROFS: "name another place with --out",
         errno.ENOSPC: "free some space, or name another place with --out",
+        errno.EFBIG: "files may not grow beyond a limit (ulimit -f); raise it, or name another place with --out",
     }
     fix = advice.get(error.errno or 0) if usual else None
     return f"{error.strerror}{name}" + ("" if fix is None else f"; {fix}")

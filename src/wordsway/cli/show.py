@@ -81,7 +81,11 @@ def _encoder(text: dict[str, Any]) -> str:
 
 def _radius(result: "Sensitivity") -> str:
     radii = [entry.radius for entry in result.per_token]
-    return f"{min(radii):.3f} to {max(radii):.3f}" if max(radii) > min(radii) else f"{result.radius:.3f}"
+    return f"{_length(min(radii))} to {_length(max(radii))}" if max(radii) > min(radii) else _length(result.radius)
+
+
+def _length(radius: float) -> str:
+    return f"{radius:.3f}" if 1e-3 <= radius < 1e6 else three(radius)
 
 
 def _plain_table() -> Table:

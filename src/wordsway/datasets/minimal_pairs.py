@@ -17,6 +17,7 @@ import torch
 
 from wordsway.datasets.labelled_texts import LabelledTexts, load_texts
 from wordsway.support.errors import InputError
+from wordsway.support.memory import require
 from wordsway.support.public_gate import public
 from wordsway.support.seeds import Key, generator
 from wordsway.tokens import check_size
@@ -68,7 +69,9 @@ def minimal_pairs(
     `encoder`, special ones included, and the deciding word, one token, is among the first n: crop them to n, as
     `encode(texts, max_tokens=n)` does. The deciding sentence is at the "start", or anywhere ("random")."""
     check_size(count, "count")
+    check_size(n, "n")
     check_size(seed, "seed", least=0)
+    require(64.0 * count * n, f"{count:,} pairs of {n:,} tokens", "make fewer, or shorter ones")
     drawn = draw_pairs(count, n, encoder, position, material(encoder), (seed, "minimal_pairs"))
     texts, labels, spans = [], [], []
     for pair in drawn:

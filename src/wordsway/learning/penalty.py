@@ -109,6 +109,8 @@ class Batch:
 
     def random_words(self, tokenizer: Any, draw: torch.Generator) -> Int[Tensor, " b"]:
         """A random token of each text that is neither padding nor special."""
+        if not hasattr(tokenizer, "all_special_ids"):
+            raise InputError(f"tokenizer must be the model's, got {type(tokenizer).__name__}", argument="tokenizer")
         special = torch.tensor(sorted(tokenizer.all_special_ids), device=self.ids.device)
         may = self.is_text & ~torch.isin(self.ids, special)
         if not bool(may.any(dim=1).all()):

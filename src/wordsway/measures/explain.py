@@ -62,7 +62,7 @@ def explain(
         raise InputError("only the words of an encoded text are explained: measure one (ws.encode)")
     if not result.deltas:
         raise InputError("this result no longer has the moves that were found; explain it before it is saved")
-    if result.text["tokens"] != list(tokens.tokens) or result.n != len(tokens):
+    if result.text["tokens"] != list(tokens.tokens) or (result.n, result.d) != tokens.X.shape:
         raise InputError("the result is about another text than the one given")
     check_size(replacements, "replacements", least=0)
     known = {word.word: word for word in result.words}

@@ -118,6 +118,7 @@ def over_texts(function: Function) -> Function:
 
         return _each(texts, told, measure)
 
+    cast(Any, call).also_takes = {text_name: Sequence}
     return cast(Function, call)
 
 

@@ -1,13 +1,18 @@
 """The errors that a user can cause. Each says which argument, what it was and what would be right."""
 
+_LONGEST = 2000  # characters of a message; what is right stands at its end
+
 
 class InputError(ValueError):
     """An argument that cannot be worked with; the command line shows it as one line and exits with code 2.
 
     `argument` is its name, where there is one: "n", "map". Who reads a file or a command can then say where it stands.
+    What was given may be a name of 200,000 characters: of a long message the middle is left out.
     """
 
     def __init__(self, message: str, argument: str | None = None) -> None:
+        if isinstance(message, str) and len(message) > _LONGEST:
+            message = f"{message[: _LONGEST // 2]} ... {message[-_LONGEST // 2 :]}"
         super().__init__(message)
         self.argument = argument
 
@@ -42,6 +47,9 @@ class PlaceError(InputError, OSError):
     def __init__(self, error: OSError) -> None:
         super().__init__(one_line(error))
         self.errno, self.strerror, self.filename = error.errno, error.strerror, error.filename
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # an OSError would show the whole path, which may be what is too long
 
 
 def one_line(error: BaseException, most: int = 300) -> str:

@@ -31,8 +31,10 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
         os.umask(mask)
         os.chmod(name, 0o666 & ~mask)
         os.replace(name, target)
-    except BaseException:
+    except BaseException as error:
         Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError):  # of a full disk it names no file; else the temporary one
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
 
 

@@ -1,5 +1,7 @@
 """Refuse what cannot fit, before any work, and say how much it would need."""
 
+import math
+
 from wordsway.support.errors import TooLargeError
 
 GIB = 2**30
@@ -13,11 +15,26 @@ def show_bytes(count: float) -> str:
     return f"{count:.0f} {units[0]}" if count >= 100 or units[0] == "B" else f"{count:.1f} {units[0]}"
 
 
-def available_bytes() -> int:
-    """Return the bytes of memory that a new allocation could get now."""
+def available_bytes() -> float:
+    """Return the bytes of memory that a new allocation could get now: of the machine, and by the limits of this
+    process (ulimit -d and -v)."""
     import psutil
 
-    return psutil.virtual_memory().available
+    return max(0, min(psutil.virtual_memory().available, *_left_by_limits()))
+
+
+def _left_by_limits() -> tuple[float, ...]:
+    """Return what the limits of this process leave; infinity where there is none."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return (math.inf,)
+    import psutil
+
+    used = psutil.Process().memory_info()
+    limits = ((resource.RLIMIT_DATA, getattr(used, "data", 0)), (resource.RLIMIT_AS, used.vms))
+    most = [(resource.getrlimit(kind)[0], size) for kind, size in limits]
+    return tuple(math.inf if limit == resource.RLIM_INFINITY else limit - size for limit, size in most)
 
 
 SHARE = 0.7  # of what is available, so that the rest of the machine goes on

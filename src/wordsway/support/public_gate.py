@@ -50,6 +50,8 @@ def _gated(function: Any, name: str) -> Any:
             if type(error).__module__.startswith("wordsway"):
                 raise
             raise PlaceError(error) from error
+        except UnicodeEncodeError as error:  # of a path, or of a name that becomes one
+            raise InputError(f"{name}: a name or path is not valid Unicode: {one_line(error)}") from error
         except (OverflowError, RecursionError) as error:
             raise InputError(f"{name}: an argument is too large or too deep: {one_line(error)}") from error
 
@@ -59,8 +61,11 @@ def _gated(function: Any, name: str) -> Any:
 
 @functools.cache
 def _hints(function: Any) -> dict[str, Any]:
-    """Read the annotations of a function's parameters, when they are first needed."""
-    return get_type_hints(inspect.unwrap(function))
+    """Read the annotations of a function's parameters, when they are first needed. A decorator that lets a parameter
+    take more says so in `also_takes`."""
+    also: dict[str, Any] = getattr(function, "also_takes", {})  # functools.wraps hands it on
+    hints = get_type_hints(inspect.unwrap(function))
+    return {name: hint | also[name] if name in also else hint for name, hint in hints.items()}
 
 
 def check_argument(hint: Any, value: Any, name: str) -> None:
@@ -128,13 +133,22 @@ def _allows_one(hint: Any, value: Any) -> bool:
         return _is_number(value, "__index__" if origin is int else "__float__")
     if origin in (str, os.PathLike):
         return isinstance(value, origin)
-    if origin in (Sequence, Iterable, list, tuple):  # one name for a list of names: the function says what it takes
+    if origin in (Sequence, Iterable, list, tuple):
         return isinstance(value, Iterable) and _items_fit(inner, value)
     if origin is Mapping or origin is dict:
         return isinstance(value, Mapping)
     if origin is Callable:
         return callable(value)
-    return not isinstance(origin, type) or value is not None
+    if hasattr(origin, "array_type"):  # a tensor with a shape, of jaxtyping, which checks shapes where that is wanted
+        return isinstance(value, origin.array_type)
+    if getattr(origin, "_is_protocol", False):
+        return all(hasattr(value, name) for name in vars(origin) if not name.startswith("_"))
+    return not isinstance(origin, type) or isinstance(value, origin) or _is_array(origin, value)
+
+
+def _is_array(kind: type, value: Any) -> bool:
+    """Whether a value is an array of another library where a tensor is taken."""
+    return kind.__name__ == "Tensor" and hasattr(value, "__array__")
 
 
 def _is_number(value: Any, method: str) -> bool:
@@ -144,6 +158,8 @@ def _is_number(value: Any, method: str) -> bool:
 
 def _items_fit(inner: tuple[Any, ...], value: Any) -> bool:
     kind, *rest = inner or (Any,)
+    if isinstance(value, str):  # one name for a list of names: the function says what it takes
+        return any(each in (str, Any) for each in _options(kind))
     if not isinstance(value, list | tuple) or (rest and rest[0] is not Ellipsis):
         return True
     return all(_allows(kind, item) for item in value)
@@ -164,7 +180,8 @@ def _wanted(hint: Any) -> str:
             inner = [each for each in get_args(option) if each is not Ellipsis]
             parts.append(f"a list, each {_wanted(inner[0])}" if inner else "a list")
         else:
-            parts.append(_WORDS.get(origin) or f"a {getattr(origin, '__name__', 'value')}")
+            name = "Tensor" if hasattr(origin, "array_type") else getattr(origin, "__name__", "value")
+            parts.append(_WORDS.get(origin) or f"a {name}")
     return " or ".join(dict.fromkeys(parts))
 
 

@@ -120,7 +120,9 @@ def _hub(name: str) -> Location:
     ask = {"repo_id": name, "allow_patterns": _FILES, "ignore_patterns": ["*/*"]}
     try:
         return _snapshot(name, Path(snapshot_download(**ask, local_files_only=True)))
-    except (errors.LocalEntryNotFoundError, errors.HFValidationError):
+    except errors.HFValidationError:
+        raise InputError(f"there is no model folder {name!r}, nor can the hub have one; {advice(name)}") from None
+    except errors.LocalEntryNotFoundError:
         pass
     try:
         if constants.HF_HUB_OFFLINE:
@@ -128,7 +130,7 @@ def _hub(name: str) -> Location:
         info = HfApi().model_info(name, timeout=HUB_SECONDS)
     except errors.GatedRepoError:
         raise InputError(f"{name!r} is gated: accept its terms on the hub, then run `hf auth login`") from None
-    except (errors.RepositoryNotFoundError, errors.HFValidationError):
+    except errors.RepositoryNotFoundError:
         raise InputError(
             f"there is no model {name!r} on the hub (or it is private), nor a folder here; {advice(name)}"
         ) from None

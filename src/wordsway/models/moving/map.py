@@ -78,6 +78,12 @@ class PretrainedMap(FeatureMap):
         (pieces,) = encoder.tokenize([text], max_tokens)
         return encoder.as_tokens(pieces, rows_of(self.model, [pieces.ids], self.at)[0], place_of(self.at))
 
+    def check(self, X: Float[Tensor, "n d"]) -> None:
+        """Raise an InputError unless rows are as wide as the model's are where words move."""
+        width = rows_of(self.model, [[0]], self.at)[0].shape[-1]
+        if X.shape[-1] != width:
+            raise InputError(f"X has d={X.shape[-1]} coordinates a token, but {self.model.name} has {width}")
+
     def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
         with torch.no_grad():
             return self.output.features(self.model, X[None], self.at)[0].cpu().double()

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from wordsway.models.running.hidden_states import PretrainedEncoder
-from wordsway.support.errors import InputError
+from wordsway.support.errors import InputError, one_line
 
 _TEXTS = ("One word can move a model, and we would like to know how far.", "Yes, it can.")
 _TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6}  # of a row's norm, for rounding; half precision gets 0.05
@@ -15,9 +15,14 @@ _TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-6}  # of a row's norm, for 
 def check_encoder(encoder: PretrainedEncoder) -> PretrainedEncoder:
     """Stopping early gives the hidden states of a whole run; `inputs_embeds` give what ids give; and a padded text
     gives what it gives alone. Finds the position ids under which the last one holds. Raises an InputError otherwise."""
-    ids = [part.ids for part in encoder.tokenize(_TEXTS)]
-    encoder.states(ids, 0)  # whether the tokenizer's ids are the model's
-    alone = [_run(encoder, [part], "right")[0] for part in ids]
+    try:
+        ids = [part.ids for part in encoder.tokenize(_TEXTS)]
+        encoder.states(ids, 0)  # whether the tokenizer's ids are the model's
+        alone = [_run(encoder, [part], "right")[0] for part in ids]
+    except InputError:
+        raise
+    except Exception as error:  # a configuration that does not fit the weights raises many kinds of errors
+        raise InputError(f"{encoder.name} cannot run a short text: {one_line(error)}") from error
     _choose_stop(encoder, ids[0], alone[0])
     _check_embeds(encoder, ids[0], alone[0])
     _choose_positions(encoder, ids, alone)

@@ -100,14 +100,26 @@ def _check(db: sqlite3.Connection, file: Path) -> None:
     if is_empty(db):
         return
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if not {"facts", "plans", "results"} <= tables:
+    missing = {"facts", "plans", "results"} - tables
+    if missing and _has_ours(db):  # the name of a table is damaged
+        raise unreadable(file.parent, InputError(f"its table {min(missing)} is missing"))
+    if missing:
         raise InputError(
             f"{str(file)!r} is no run but an SQLite file of another program (its tables: "
             f"{', '.join(sorted(map(str, tables))[:5]) or 'none'}); choose another folder"
         )
     found = format_of(db)
+    if not found.startswith(FORMAT.rpartition("/")[0]):
+        raise unreadable(file.parent, InputError(f"its format is {found!r:.60}"))
     if found not in (FORMAT, WITHOUT_CHECKSUMS):
         raise InputError(f"{str(file)!r} is not a run of this version ({found}, not {FORMAT}); choose another folder")
+
+
+def _has_ours(db: sqlite3.Connection) -> bool:
+    """Whether a table of a file without all of ours has the columns of one of them."""
+    some = {"facts": {"name", "value"}, "results": {"key", "status", "started"}}
+    columns = {table: {row[1] for row in db.execute(f"PRAGMA table_info({table})")} for table in some}
+    return any(wanted <= columns[table] for table, wanted in some.items())
 
 
 def create(db: sqlite3.Connection) -> None:
@@ -149,6 +161,8 @@ def explained(folder: Path, begun: bool = True) -> Iterator[None]:
         if _is_damage(error):
             raise unreadable(folder, error) from None
         raise _cannot_write(folder, str(error), begun) from error
+    except UnicodeDecodeError as error:  # SQLite's own message repeats damaged bytes
+        raise unreadable(folder, error) from None
     except OSError as error:
         if isinstance(error, StoreError) or error.errno is None:
             raise
