@@ -187,7 +187,7 @@ def nasty(place: Place, hint: Any, name: str, owner: str) -> Any:
     pools += [lambda: chance.choice(INTS)] * (int in kinds)
     pools += [lambda: chance.choice(FLOATS)] * (float in kinds)
     pools += [lambda: chance.choice([*NAMES, *NEVER_TYPED])] * (str in kinds)
-    pools += [lambda: nasty_path(place, name)] * (os.PathLike in kinds or any(key in name for key in SUITS))
+    pools += [lambda: nasty_path(place, name)] * (3 if os.PathLike in kinds else any(key in name for key in SUITS))
     pools += [lambda: odd_tensor(chance)] * (
         name in ("X", "X2", "text", "train", "labels", "inputs", "readout", "bias")
     )

@@ -80,8 +80,7 @@ class PretrainedMap(FeatureMap):
 
     def check(self, X: Float[Tensor, "n d"]) -> None:
         """Raise an InputError unless rows are as wide as the model's are where words move."""
-        width = rows_of(self.model, [[0]], self.at)[0].shape[-1]
-        if X.shape[-1] != width:
+        if X.shape[-1] != (width := rows_of(self.model, [[0]], self.at)[0].shape[-1]):
             raise InputError(f"X has d={X.shape[-1]} coordinates a token, but {self.model.name} has {width}")
 
     def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
