@@ -55,8 +55,7 @@ _CAPTURE = 14.0  # change of a logit within which weights change
 _MU_FACTORS = 1 + 10.0 ** torch.linspace(-4, 3, 29, dtype=torch.float64)
 _SAMPLE = 400  # rows, about, that multipliers are searched on: half of them the first that would be captured
 _USUAL_C = 0.25  # near the c of the worst interval, in random texts
-_SOON = 0.2  # of the usual gain: rows that less would capture weigh no more than these
-_HEAVIEST = 5.0  # of the usual use of the budget: 4 to 6 are best at n / d = 16 to 26
+_SOON = 0.75  # of the usual gain: rows that less would capture weigh no more than these
 _LONG = 6  # tokens for each dimension: in shorter texts fourth powers have not gained 5%
 
 
@@ -92,14 +91,10 @@ def separable_bound(view: AttentionView, radius: float) -> float:
 
 
 def _weights(rows: Rows) -> Tensor:
-    """Weigh the fourth power of each row's gain by what would capture it; so far as one move along a single row does
-    not use up much more of the budget than along others."""
+    """Weigh the fourth power of each row's gain by what would capture it, within limits."""
     gain = -rows.score.lead(rows.pooled, rows.logit + _USUAL_C * rows.radius * rows.pull)
     usual = max(1.0, float(gain.median()))
-    weights = (gain / usual).clamp(min=_SOON) ** -4
-    used = weights * rows.reaches**4
-    most = _HEAVIEST * float(used.median())
-    return weights * (most / used).clamp(max=1) if most > 0 else weights
+    return (gain / usual).clamp(min=_SOON) ** -4
 
 
 def _split(rows: Rows, queue: list[_Interval], fourth: FourthPowers | None) -> float:
