@@ -37,7 +37,7 @@ def test_a_folder_of_your_models_by_its_name(folder: Path, monkeypatch: pytest.M
     assert locate("mine").folder == home / "mine" / "snapshot" and locate("direct").folder == home / "direct"
     with pytest.raises(ws.InputError, match="did you mean 'direct'"):
         locate("dirct")
-    with hub(503), pytest.raises(ws.InputError, match="not in the local cache"):
+    with hub(503), pytest.raises(ws.InputError, match="not in the local cache"):  # pyright: ignore[reportArgumentType]
         locate("empty")
 
 

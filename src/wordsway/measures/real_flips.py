@@ -134,7 +134,8 @@ def _rows(
 
     if float((made([tokens.ids])[0].double() - own).norm()) > _SAME * float(own.norm()):
         stop = len(tokens.ids)
-    return torch.cat([made(ids[start : start + _STRIDE]) for start in range(0, len(ids), _STRIDE)]).double()
+    # Copies: a row that is cut out of a batch would keep all rows of its batch in memory.
+    return torch.cat([made(ids[start : start + _STRIDE]).double() for start in range(0, len(ids), _STRIDE)])
 
 
 def _spelled(phi: PretrainedMap, tokens: Tokens, word: int, name: str, ids: tuple[int, ...]) -> bool:
