@@ -36,7 +36,7 @@ NAMES = [
     "os:system",
     "layer:-1",
     "layer:" + "9" * 5000,
-    "reinit:" * 50 + "minilm",
+    "reinit:" * 8 + "minilm",
     ",,,",
     "1e999",
     "nan",

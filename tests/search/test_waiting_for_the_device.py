@@ -67,9 +67,3 @@ def counted(phi: FeatureMap, X: torch.Tensor, work: str) -> int:
 @pytest.mark.parametrize("name", maps())
 def test_a_step_reads_one_number_at_most(name: str, work: str) -> None:
     assert counted(maps()[name], ws.synthetic_tokens(N, D, seed=0), work) <= STEPS
-
-
-@pytest.mark.parametrize("work", ["race", "glide", "finish"])
-def test_a_step_of_a_model_reads_one_number_at_most(work: str) -> None:
-    phi = ws.PretrainedMap("minilm", "pooled")
-    assert counted(phi, phi.encode("I love her smile").X.double(), work) <= STEPS

@@ -81,7 +81,7 @@ class PretrainedMap(FeatureMap):
     def check(self, X: Float[Tensor, "n d"]) -> None:
         """Raise an InputError unless rows are as wide as the model's are where words move."""
         if X.shape[-1] != (width := rows_of(self.model, [[0]], self.at)[0].shape[-1]):
-            raise InputError(f"X has d={X.shape[-1]} coordinates a token, but {self.model.name} has {width}")
+            raise InputError(f"X has d={X.shape[-1]}, but {self.model.name} has {width}; make rows by phi.encode(text)")
 
     def __call__(self, X: Float[Tensor, "n d"]) -> Tensor:
         with torch.no_grad():
