@@ -108,8 +108,9 @@ class MoveSearch:
                 self.listener.tell(int(share * asked), len(job.moves))
 
             landmarks: Landmarks | None = None
-            if not isinstance(job.budget, int) and effort.rounds >= WORTH_IT and len(tokens) >= effort.core:
-                landmarks = landmarks_of(job.phi, job.text, job.radii, job.device, told)
+            if not isinstance(job.budget, int):  # finding landmarks is not worth it for a few words or rounds
+                few = effort.rounds < WORTH_IT or len(tokens) < effort.core
+                landmarks = landmarks_of(job.phi, job.text, job.radii, job.device, told, shipped_only=few)
             self._places = PlaceSearch(job.phi, job.text, job.radii, effort, job.seed, job.device, landmarks)
             self._places.scout(tokens, told)
         return self._places

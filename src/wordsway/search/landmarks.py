@@ -46,14 +46,19 @@ def landmarks_of(
     radii: Sequence[float],
     device: torch.device | str,
     progress: Callable[[float], None] | None = None,
+    shipped_only: bool = False,
 ) -> Landmarks | None:
     """Read the landmarks of a map for radii like these, or find and keep them. None where the map has no name to keep
-    them by, or where radii are not one share of the tokens' norms."""
+    them by, or where radii are not one share of the tokens' norms. With `shipped_only`, none but those of the package:
+    an answer must not depend on what happens to be kept."""
     home = _home(phi, X, radii)
     if home is None:
         return None
     path, texts, share = home
-    kept = read_landmarks(SHIPPED / path.name, X.shape[1]) or read_landmarks(path, X.shape[1])
+    kept = read_landmarks(SHIPPED / path.name, X.shape[1])
+    if kept is not None or shipped_only:
+        return kept
+    kept = read_landmarks(path, X.shape[1])
     if kept is None:
         kept = find_landmarks(phi, texts, share, device, progress)
         try:

@@ -96,7 +96,7 @@ class PlaceSearch:
             self._scout_text(tokens, order, progress)
         if self.landmarks is not None:
             self.brought += [Place(row, 0.0) for row in self.landmarks.rows]
-            self._rounds(self.effort.rounds, _IDLE_FROM_LANDMARKS, progress)
+            self._rounds(max(1, self.effort.rounds), _IDLE_FROM_LANDMARKS, progress)
         asked = set(tokens)
         self.scouted += sum(spent for token, spent in self.spent.items() if token not in asked)
 
