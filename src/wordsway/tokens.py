@@ -163,6 +163,7 @@ def as_text(X: Any, name: str = "X") -> Float[Tensor, "n d"]:
 def normalize_rows(X: Any) -> Float[Tensor, "n d"]:
     """Rescale every row to norm sqrt(d), as the paper assumes; keeps a tensor's dtype and device."""
     if isinstance(X, Tensor) and X.is_floating_point() and X.dim() == 2 and X.numel() and X.device.type == "cpu":
+        require(24.0 * X.numel(), f"X of {X.shape[0]} x {X.shape[1]}", "give fewer rows")
         size = torch.linalg.vector_norm(X, dim=1, keepdim=True, dtype=torch.float64)
         if bool(((size > 1e-100) & (size < 1e100)).all()):  # so no entry is out of order either
             return (X.detach() * (math.sqrt(X.shape[1]) / size)).to(X.dtype)

@@ -25,6 +25,8 @@ X = torch.ones(3, 4)
         ("named_map", ["raf", 3, 4], {"seed": 2**63}, "bits"),
         ("normalize_rows", [X.to_sparse()], {}, "to_dense"),
         ("normalize_rows", [torch.ones(3, 4, device="meta")], {}, "no values"),
+        ("normalize_rows", [torch.ones(1).expand(10**6, 10**6)], {}, "memory"),
+        ("substitution", ["raf", object(), "I love her face"], {}, "array of numbers"),
         ("load_result", [None], {}, "must be"),
         ("load_result", ["a\0b.json"], {}, "NUL"),
         ("load_result", ["a" * 5000], {}, "long"),

@@ -20,7 +20,7 @@ from wordsway.models.moving.map import PretrainedMap
 from wordsway.models.running.model import Transformer
 from wordsway.support.errors import InputError
 from wordsway.support.progress import Progress, shown_progress
-from wordsway.tokens import Tokens
+from wordsway.tokens import Tokens, as_text
 
 ENCODER = "minilm"  # what embeds a text for a map, unless given
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -44,10 +44,8 @@ class Source:
         if isinstance(given, str) and is_map(given):
             self._refuse_model_options(f"the map {given!r}")
             encoded = tuple(self._encode(each) for each in texts)
-            rows = encoded[0].X if isinstance(encoded[0], Tokens) else torch.as_tensor(encoded[0])
-            if rows.dim() != 2:
-                raise InputError(f"X must have shape (n, d), got shape {tuple(rows.shape)}", argument="X")
-            return named_map(given, rows.shape[0], rows.shape[1], self.seed, device=self.device), encoded
+            n, d = as_text(encoded[0]).shape
+            return named_map(given, n, d, self.seed, device=self.device), encoded
         if is_model(given):
             if self.encoder is not None:
                 raise InputError("encoder= belongs to a map; a model embeds its texts itself", argument="encoder")
