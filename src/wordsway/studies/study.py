@@ -15,7 +15,7 @@ from wordsway.support.errors import InputError, StudyError
 from wordsway.support.public_gate import check_argument, public
 from wordsway.tokens import check_size
 
-MOST = 1_000_000  # cells of a panel
+MOST = 500_000  # cells of a panel: a plan of more takes minutes and gigabytes before anything is measured
 LONGEST_NAME = 100  # characters: files are named after a study
 _OWN = ("id", "measure", "trials", "title", "skip")
 
