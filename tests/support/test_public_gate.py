@@ -27,7 +27,7 @@ X = torch.ones(3, 4)
         ("normalize_rows", [torch.ones(3, 4, device="meta")], {}, "no values"),
         ("normalize_rows", [torch.ones(1).expand(10**6, 10**6)], {}, "memory"),
         ("substitution", ["raf", object(), "I love her face"], {}, "array of numbers"),
-        ("Study", ["mine", {"map": [["raf"]], "n": [4], "d": 8}], {}, "map must be a name"),
+        ("Study", ["mine", {"map": [["raf"]], "n": [4], "d": 8}], {}, "map must be a string"),
         ("Study", ["mine", {"map": "raf", "n": [4], "d": 8, "trials": 10**6}], {}, "are the most"),
         ("load_result", [None], {}, "must be"),
         ("load_result", ["a\0b.json"], {}, "NUL"),

@@ -53,6 +53,8 @@ def named_map(
 def check_name(name: str, d: int | None = None, **options: Any) -> None:
     """Raise an InputError unless there is such a map with such options (for texts of d coordinates, where that is
     known); one of your own is not made."""
+    if not isinstance(name, str):
+        raise InputError(f"map must be a name, got {type(name).__name__}", argument="map")
     if _is_own_map(name):
         return _no_options(name, **options)
     recipe = named_recipe(name, **options)
