@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,7 +14,7 @@ from typer.testing import CliRunner
 import wordsway as ws
 from wordsway.cli.main import app
 from wordsway.maps.from_callable import FromCallable
-from wordsway.maps.named import check_name, named_recipe, split_names
+from wordsway.maps.named import named_recipe, split_names
 from wordsway.studies.curve import CurvePlan
 from wordsway.support.own_code import VARIABLE
 
@@ -49,12 +48,6 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     sys.modules.pop("attention_of_mine", None)
     sys.path[:] = before
     os.environ.pop(VARIABLE, None)
-
-
-def test_a_name_is_a_string() -> None:
-    wrong: Any = ("raf", {})
-    with pytest.raises(ws.InputError, match="map must be a name, got tuple"):
-        check_name(wrong)
 
 
 def test_names_with_options() -> None:
