@@ -7,6 +7,9 @@ READY := $(VENV)/.ready
 TOOLS := $(VENV)/.tools
 REAL := $(VENV)/.real
 
+# Hundreds of processes start while tests run: none should compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test quick fuzz chaos portable other-processor lint types docs docs-serve bench dist format clean
 
 $(READY): pyproject.toml

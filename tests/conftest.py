@@ -9,12 +9,19 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
+import type_checks
 from browser import browser, page
 
 if TYPE_CHECKING:
     from app_site import Site
 
 __all__ = ["browser", "page"]  # fixtures, for all files
+
+type_checks.install()
+
+
+def pytest_runtest_setup() -> None:
+    type_checks.begin_test()
 
 
 @pytest.fixture
