@@ -34,7 +34,6 @@ def test_measure_prints_bounds() -> None:
     assert "at least" in done.stdout and "at most" in done.stdout and "proven; " in done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rf", "drf", "raf", "relu-raf"])
 def test_measure_json_is_the_library(name: str, tmp_path: Path) -> None:
     done = run(
@@ -98,6 +97,7 @@ def test_unknown_map_lists_the_known() -> None:
 CURVE = ["curve", "--map", "rf,raf", "--n", "4,8,16", "--d", "16", "--trials", "2"]
 
 
+@pytest.mark.slow
 def test_curve_writes_tables_and_pictures(tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
     done = process(*CURVE, "--out", str(out))

@@ -191,7 +191,6 @@ def test_the_command_on_real_texts_with_penalties(tmp_path: Path) -> None:
     assert (tmp_path / "flips-relu-raf.png").stat().st_size > 10_000
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
