@@ -7,7 +7,10 @@ READY := $(VENV)/.ready
 TOOLS := $(VENV)/.tools
 REAL := $(VENV)/.real
 
-.PHONY: run test quick fuzz chaos portable other-processor lint types docs docs-serve bench dist format clean
+# Hundreds of processes start while tests run: none should compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: run test tests quick fuzz chaos portable other-processor lint types docs docs-serve bench dist format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wordsway needs Python 3.11 or newer; set PYTHON=")'
@@ -31,10 +34,15 @@ $(REAL): $(TOOLS)
 run: $(READY)
 	$(BIN)/wordsway reproduce --scale laptop --out runs/laptop
 
-# Two processes of one thread each: faster than one of two, and a file's tests share the models that they load.
-PYTEST := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --durations 15
+# Two processes of one thread each: faster than one of two, and a file's tests share the models that they load. The
+# longest files come first (tests/conftest.py), so that no process is left alone with one at the end.
+PYTEST := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations 15
 
-test: lint types $(REAL)
+# Types are checked beside the tests: that takes one core for a minute or two.
+test: lint $(REAL)
+	+$(MAKE) --no-print-directory -j 2 types tests
+
+tests: $(REAL)
 	$(PYTEST)
 
 quick: $(REAL)
@@ -56,9 +64,11 @@ FUZZ_MINUTES ?= inf
 fuzz: $(READY)
 	$(BIN)/python tools/fuzz.py --calls $(CALLS) --minutes $(FUZZ_MINUTES) --seed $(SEED)
 
-# What depends most on rounding, with SSE only.
+# What depends most on rounding, with SSE only: the search of maps, the sensitivity of words, and of the docs the blocks
+# whose numbers a search found (marked `within` or `searched`; the blocks of their page that they need are run before).
+# `make portable` runs all of the docs.
 other-processor: $(REAL)
-	$(BIN)/python tools/portable.py --sets sse --threads 1 $(MORE) \
+	$(BIN)/python tools/portable.py --sets sse --threads 1 $(MORE) -m "rounding or not docs" \
 		--tests tests/search/test_search.py tests/measures/test_word_sensitivity.py tests/project/test_docs_run.py
 
 lint: $(TOOLS)

@@ -9,12 +9,42 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
+import type_checks
 from browser import browser, page
 
 if TYPE_CHECKING:
     from app_site import Site
 
 __all__ = ["browser", "page"]  # fixtures, for all files
+
+type_checks.install()
+
+# The files that take longest, which two processes begin with: the short ones fill up what is left of both.
+LONGEST = (
+    "test_docs_run",
+    "test_pretrained",
+    "test_runs",
+    "test_word_sensitivity",
+    "test_places",
+    "test_training",
+    "test_flips",
+    "test_app",
+    "test_fuzz",
+    "test_chaos",
+    "test_release",
+    "test_notebooks",
+    "test_docs_site",
+    "test_app_page",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    ranks = {name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(item.path.stem, len(LONGEST)))
+
+
+def pytest_runtest_setup() -> None:
+    type_checks.begin_test()
 
 
 @pytest.fixture

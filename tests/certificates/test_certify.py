@@ -19,6 +19,7 @@ from wordsway.search.regions import Ball
 from wordsway.testing.certificate_tests import largest_seen
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     n=st.integers(1, 9),

@@ -125,6 +125,7 @@ def test_an_interval_covers_all_its_c() -> None:
         assert interval_bound(rows, middle, 1e-6, found, 0.4, budget)[0] <= wide * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_long_texts(seed: int, rng: torch.Generator) -> None:
     """The bound holds against attacks, and is smaller than that by squares alone."""

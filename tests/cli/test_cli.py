@@ -1,4 +1,4 @@
-"""The command line as people use it: real processes, real output, exit codes."""
+"""The command line as people use it: output, exit codes, and some processes of their own."""
 
 import csv
 import json
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 import wordsway as ws
 from wordsway.cli.main import app
@@ -17,18 +17,23 @@ from wordsway.support.digits import signed
 SMALL = ["--n", "8", "--d", "16"]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str) -> Result:
+    """A command in this process, where everything is loaded already."""
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": "120"})
+
+
+def process(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """A process of its own, as a user starts it."""
     command = [sys.executable, "-m", "wordsway", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, "COLUMNS": "120"})
 
 
 def test_measure_prints_bounds() -> None:
-    done = run("measure", "--map", "raf", *SMALL)
+    done = process("measure", "--map", "raf", *SMALL)
     assert done.returncode == 0, done.stderr
     assert "at least" in done.stdout and "at most" in done.stdout and "proven; " in done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rf", "drf", "raf", "relu-raf"])
 def test_measure_json_is_the_library(name: str, tmp_path: Path) -> None:
     done = run(
@@ -44,7 +49,7 @@ def test_measure_json_is_the_library(name: str, tmp_path: Path) -> None:
         "--out",
         str(tmp_path / "r.json"),
     )
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     shown = json.loads(done.stdout)
     r = ws.word_sensitivity(ws.named_map(name, 8, 16, seed=2), ws.synthetic_tokens(8, 16, seed=2), [0, 3], seed=2)
     assert shown["lower"] == pytest.approx(r.lower, rel=1e-6)
@@ -79,22 +84,23 @@ def test_errors_are_one_line(arguments: list[str], message: str) -> None:
 
 
 def test_debug_shows_the_traceback() -> None:
-    assert "Traceback" not in run("measure", "--n", "0").stderr
-    assert "Traceback" in run("measure", "--n", "0", "--debug").stderr
+    assert "Traceback" not in process("measure", "--n", "0").stderr
+    assert "Traceback" in process("measure", "--n", "0", "--debug").stderr
 
 
 def test_unknown_map_lists_the_known() -> None:
     done = run("measure", "--map", "rnn")
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert "relu-raf" in done.stderr
 
 
 CURVE = ["curve", "--map", "rf,raf", "--n", "4,8,16", "--d", "16", "--trials", "2"]
 
 
+@pytest.mark.slow
 def test_curve_writes_tables_and_pictures(tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
-    done = run(*CURVE, "--out", str(out))
+    done = process(*CURVE, "--out", str(out))
     assert done.returncode == 0, done.stderr
     assert "S ~ n^" in done.stdout and "interval" in done.stdout
     names = {p.name for p in out.iterdir()}
@@ -164,7 +170,7 @@ def test_nothing_heavy_is_loaded_for_help() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert run("--version").stdout.strip() == f"wordsway {ws.__version__}"
+    assert process("--version").stdout.strip() == f"wordsway {ws.__version__}"
 
 
 def test_every_public_name_is_there() -> None:

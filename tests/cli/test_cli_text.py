@@ -27,9 +27,12 @@ def run(*arguments: str, stdin: bytes | None = None, **environment: str) -> Any:
     return CliRunner().invoke(app, ["measure", *arguments], input=stdin, env=env)
 
 
+LITTLE = ("--weights", "2", "--budget", "quick", "--draws", "0")  # where only what is shown of a text matters
+
+
 def notes(stderr: str) -> list[str]:
     """What is said on stderr beside progress, which depends on how busy the machine is."""
-    progress = re.compile(r"wordsway: (about .+ in all|map \d+ of \d+, )")
+    progress = re.compile(r"wordsway: (about .+ in all|map \d+ of \d+, |.+ s so far$)")
     return [line for line in stderr.splitlines() if not progress.match(line)]
 
 
@@ -41,6 +44,7 @@ def fails(message: str, *arguments: str, stdin: bytes | None = None, **environme
     assert not done.stdout
 
 
+@pytest.mark.slow
 def test_a_sentence() -> None:
     done = process("I love her smile", HF_HUB_OFFLINE="1", COLUMNS="100")
     shown = done.stdout.decode()
@@ -132,16 +136,16 @@ def test_options() -> None:
 
 @pytest.mark.slow
 def test_notes_are_one_line_on_stderr() -> None:
-    done = run("word " * 600, "--max-tokens", "20", "--json", "--draws", "0")
+    done = run("word " * 600, "--max-tokens", "20", "--json", "--draws", "0", "--budget", "quick")
     assert done.exit_code == 0 and json.loads(done.stdout)["n"] == 20
     assert notes(done.stderr) == [
         "wordsway: note: kept only 20 of the text's 602 tokens, as asked for; the rest is ignored"
     ]
-    assert "does not know '😀'" in run("good 😀 day", "--draws", "0").stderr
+    assert "does not know '😀'" in run("good 😀 day", *LITTLE).stderr
 
 
 def test_a_text_cannot_steer_the_terminal() -> None:
-    done = run("[bold red]x[/] \x1b[31mred\x07 \u202eright to left", "--map", "rf", FORCE_COLOR="1")
+    done = run("[bold red]x[/] \x1b[31mred\x07 \u202eright to left", "--map", "rf", *LITTLE, FORCE_COLOR="1")
     shown = done.stdout
     assert done.exit_code == 0, done.stderr
     assert "\x1b[31m" not in shown and "\x07" not in shown and "\u202e" not in shown
@@ -149,13 +153,13 @@ def test_a_text_cannot_steer_the_terminal() -> None:
 
 
 def test_special_tokens_are_shown_when_asked_for() -> None:
-    shown = run("hi there", "--special", "--draws", "0").stdout
+    shown = run("hi there", "--special", "--draws", "0", "--budget", "quick").stdout
     assert "[CLS]" in shown and "[SEP]" in shown and "token 3" in shown
-    assert "[CLS]" not in run("hi there", "--draws", "0").stdout
+    assert "[CLS]" not in run("hi there", "--draws", "0", "--budget", "quick").stdout
 
 
 def test_what_is_cropped_is_not_shown_as_measured() -> None:
-    shown = run("one two three four", "--n", "3", "--draws", "0").stdout
+    shown = run("one two three four", "--n", "3", *LITTLE).stdout
     assert "one two [... 11 more characters, not measured]" in shown and "four" not in shown
 
 
@@ -170,7 +174,7 @@ def test_words_that_are_numbers() -> None:
 
 def test_a_long_review_shows_its_first_words() -> None:
     text = " ".join(f"word{k}" for k in range(40))
-    shown = run(text, "--draws", "0", "--no-certificate").stdout
+    shown = run(text, *LITTLE, "--no-certificate").stdout
     assert "... and 20 more words" in shown
 
 

@@ -66,6 +66,17 @@ def runs(block: Block) -> bool:
     return any(line.startswith("wordsway") and not only_parsed(line) for line, _ in block.commands())
 
 
+def leaves_something(block: Block) -> bool:
+    """Whether later blocks may need what a block leaves: names of Python, or files."""
+    return block.kind == "python" or any({"-o", "--out"} & set(words_of(line)) for line, _ in block.commands())
+
+
+def marks(block: Block) -> list[pytest.MarkDecorator]:
+    """Mark the blocks whose numbers come from a search that ends elsewhere on another processor."""
+    searched = block.note("within") is not None or block.note("searched") is not None
+    return [pytest.mark.docs, pytest.mark.rounding] if searched else [pytest.mark.docs]
+
+
 class Page:
     """A page that is gone through from top to bottom, in a folder and a namespace of its own."""
 
@@ -83,13 +94,16 @@ class Page:
         (folder / "docs" / "example.txt").write_bytes((ROOT / "docs" / "example.txt").read_bytes())
 
     def run(self, block: Block, models: dict[str, str | None]) -> None:
-        """What was not run yet up to a block, and that block. What fails on the way fails in its own test."""
+        """What was not run yet up to a block and left something that it may need, and that block. What fails on the
+        way fails in its own test."""
         while self.done < len(self.blocks):
             current = self.blocks[self.done]
             if current.line > block.line:
                 return
             self.done += 1
             if not runs(current) and current.note("output") is None:
+                continue
+            if current is not block and not leaves_something(current):
                 continue
             if needed := current.note("needs"):
                 if models[needed] is None:
@@ -175,7 +189,11 @@ def page(request: pytest.FixtureRequest, pages: dict[str, Page], monkeypatch: py
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "block",
-    [pytest.param(block, id=block.name) for block in BLOCKS if runs(block) or block.note("output") is not None],
+    [
+        pytest.param(block, id=block.name, marks=marks(block))
+        for block in BLOCKS
+        if runs(block) or block.note("output") is not None
+    ],
 )
 def test_block(block: Block, page: Page, models: dict[str, str | None]) -> None:
     page.run(block, models)

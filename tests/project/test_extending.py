@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from docs_blocks import ROOT, all_blocks
+from wordsway.cli.main import app
 from wordsway.support.own_code import VARIABLE
 
 
@@ -38,16 +40,19 @@ def test_the_examples_pass_the_kit(kind: str, folder: Path) -> None:
     assert done.returncode == 0 and " passed" in done.stdout, done.stdout[-3000:]
 
 
-def test_a_score_in_a_study(folder: Path) -> None:
+def test_a_score_in_a_study(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It needs leave; then worker processes have it too, the report shows it, and other code is measured again."""
     run = ("wordsway", "run", "arctan.toml", "--out", "out", "--workers", "1")
     refused = call(folder, *run)
     assert refused.returncode == 2 and "--own my_scores" in refused.stderr, refused.stderr
     done = call(folder, *run, "--own", "my_scores")
     assert done.returncode == 0 and "my_scores:Arctan" in done.stdout, done.stderr
-    report = call(folder, "wordsway", "report", "out", "--out", "out.html")
-    assert report.returncode == 0, report.stderr
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    commands = CliRunner()
+    report = commands.invoke(app, ["report", "out", "--out", "out.html"])
+    assert report.exit_code == 0, report.stderr
     assert "my_scores:Arctan" in (folder / "out.html").read_text(encoding="utf-8")
-    assert "8 of 8" in call(folder, "wordsway", "status", "out").stdout
+    assert "8 of 8" in commands.invoke(app, ["status", "out"]).stdout
     (folder / "my_scores.py").write_text((folder / "my_scores.py").read_text() + "\n# changed\n")
-    assert "4 of 8" in call(folder, "wordsway", "status", "out").stdout
+    assert "4 of 8" in commands.invoke(app, ["status", "out"]).stdout

@@ -187,12 +187,13 @@ class TestCell:
 
         def mean(name: str, position: str) -> float:
             cells = [
-                PairsCell(map=name, n=96, pairs=40, test_pairs=30, d=48, position=position, trial=t) for t in (0, 1)
+                PairsCell(map=name, n=64, pairs=40, test_pairs=30, d=32, position=position, trial=t) for t in (0, 1)
             ]
             return sum(row["accuracy"] for cell in cells for row in cell.measure().rows[:1]) / 2
 
-        assert mean("rf", "start") > mean("rf", "random") + 0.1
-        assert mean("raf", "random") > mean("rf", "random") + 0.1
+        at_random = mean("rf", "random")
+        assert mean("rf", "start") > at_random + 0.1  # by 0.4 and more
+        assert mean("raf", "random") > at_random + 0.1
 
     @pytest.mark.slow
     def test_labels_without_meaning_are_chance(self) -> None:

@@ -50,6 +50,12 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+def resume(folder: Path, engine: str) -> None:
+    """Go on with a run, in this process."""
+    done = CliRunner().invoke(app, ["resume", str(folder), "--engine", engine])
+    assert done.exit_code == 0, done.output
+
+
 def table_of(folder: Path) -> list[dict[str, Any]]:
     with Store.read(folder) as store:
         found = read_table(store)
@@ -119,8 +125,7 @@ def test_a_killed_driver(engine: str, undisturbed: tuple[Path, list[dict[str, An
     with Store.read(out) as store:
         kept = {key: result.provenance["started"] for key, result in store.results().items()}
     assert 3 <= len(kept) < len(expected)
-    code, _, err = finish(wordsway("resume", str(out), "--engine", engine))
-    assert code == 0, err
+    resume(out, engine)
     assert table_of(out) == expected
     with Store.read(out) as store:  # nothing was measured twice
         assert kept.items() <= {key: result.provenance["started"] for key, result in store.results().items()}.items()
@@ -186,7 +191,7 @@ def test_ctrl_c(stop: signal.Signals, undisturbed: tuple[Path, list[dict[str, An
     state = json.loads(CliRunner().invoke(app, ["status", str(out), "--json"]).stdout)
     assert state["running"] is False and 2 <= state["studies"]["long"]["done"] < len(expected)
     if stop == signal.SIGINT:  # once is enough: it takes some seconds
-        assert finish(wordsway("resume", str(out)))[0] == 0
+        resume(out, "inline")
         assert table_of(out) == expected
 
 
@@ -216,7 +221,7 @@ def test_a_full_disk(undisturbed: tuple[Path, list[dict[str, Any]]], tmp_path: P
     assert code == 2 and "cannot write to" in err and f"wordsway resume {out}" in err and err.count("Traceback") == 0
     with Store.read(out) as store:
         assert len(store.results()) < len(expected)
-    assert finish(wordsway("resume", str(out), "--engine", "inline"))[0] == 0
+    resume(out, "inline")
     assert table_of(out) == expected
 
 

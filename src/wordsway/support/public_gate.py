@@ -17,6 +17,7 @@ from wordsway.support.errors import InputError, PlaceError, one_line
 
 Thing = TypeVar("Thing", bound=Callable[..., Any])
 LARGEST = 2**63 - 1  # whole number, of seeds too: what tensors, tables and the files of runs can hold
+_PLAIN = frozenset({int, float, bool, str, type(None)})  # whether one fits depends on its type alone
 _DEEPEST = 3  # lists within lists that are looked at: names, texts and numbers do not lie deeper
 
 
@@ -83,8 +84,12 @@ def _check_plain(value: Any, name: str, depth: int) -> None:
     if isinstance(value, int):
         check_whole(value, name)
     elif isinstance(value, list | tuple | Set) and depth < _DEEPEST:
+        numbers = [item for item in value if type(item) is int]
+        for item in (min(numbers), max(numbers)) if numbers else ():
+            check_whole(item, name)
         for item in value:
-            _check_plain(item, name, depth + 1)
+            if type(item) not in _PLAIN:
+                _check_plain(item, name, depth + 1)
     elif isinstance(value, Mapping) and depth < _DEEPEST:
         for key, item in value.items():
             _check_plain(item, f"{name}[{_shown(key)}]", depth + 1)
@@ -162,7 +167,15 @@ def _items_fit(inner: tuple[Any, ...], value: Any) -> bool:
         return any(each in (str, Any) for each in _options(kind))
     if not isinstance(value, list | tuple) or (rest and rest[0] is not Ellipsis):
         return True
-    return all(_allows(kind, item) for item in value)
+    return all(_allows(kind, item) for item in _one_of_each_type(kind, value))
+
+
+def _one_of_each_type(kind: Any, items: Iterable[Any]) -> Iterable[Any]:
+    """Leave out items that fit if another one does: a long text has thousands of plain numbers and strings."""
+    if any(get_origin(option) is Literal for option in _options(kind)):
+        return items
+    plain = {type(item): item for item in items if type(item) in _PLAIN}
+    return [*plain.values(), *(item for item in items if type(item) not in _PLAIN)]
 
 
 _WORDS = {int: "a whole number", float: "a number", str: "a str", bool: "True or False", os.PathLike: "a path",
