@@ -89,6 +89,22 @@ def test_means_ranks_and_margins_belong_together(drawn: ws.DrawComparison) -> No
         assert each.ranked[0] in each.top
 
 
+@pytest.mark.parametrize(("budget", "misses"), [("quick", 0.1), (24, 0.1), ("default", 0.0), (None, 0.0)])
+def test_luck_of_a_short_search_is_no_difference(budget: Any, misses: float) -> None:
+    """A quick search of "all" once missed 5%, and was called separated from words that it ties with."""
+    found = ws.compare_draws("Rain fell all day", "raf", seed=3, budget=budget, random_draws=0, certificate=False)
+    (each,) = found.maps
+    tukey = separation([word.lower for word in each.words])
+    assert tukey is not None and each.misses == misses
+    assert each.margin == pytest.approx(tukey.margin + misses * max(word.mean for word in each.words))
+    assert {(word.rank, word.tied) for word in each.words} == {(1, 4)}
+
+
+def test_luck_of_a_search_of_a_transformer_is_no_difference() -> None:
+    found = ws.compare_draws("Cold soup", "transformer:depth=1", weights=2, budget="default", random_draws=0)
+    assert found.maps[0].misses == ws.RandomTransformer(depth=1).sample(d=8, seed=0).search_spread > 0
+
+
 def test_a_result_is_kept_whole(drawn: ws.DrawComparison, tmp_path: Path) -> None:
     drawn.save(tmp_path / "d.json")
     again = ws.load_result(tmp_path / "d.json")

@@ -143,12 +143,19 @@ def _flip_bar(console: Console, word: "WordFlip", limit: float, width: int) -> T
 
 def _notes(console: Console, result: "FlipRadii") -> None:
     """Say what the columns mean."""
-    proven = any(word.certified > 0 for word in result.words)
-    pale = "Bar: up to the change found."
-    pale += " Pale: a smaller one that flips may exist there." if proven else " It is pale: a smaller one may exist."
     last = f"{result.seconds:.1f} s; checked: {result.checked}"
-    for line in (*result.column_notes, pale, NOT_IMPORTANCE, last):
+    for line in (*result.column_notes, *_bar_note(result), NOT_IMPORTANCE, last):
         console.print(escape(printable(line)), soft_wrap=True)
+
+
+def _bar_note(result: "FlipRadii") -> tuple[str, ...]:
+    """Say what the bars are, where they are long enough to be seen."""
+    longest = max(result.limit if word.radius is None else word.radius for word in result.words)
+    if longest < result.limit / (2 * _BARS[-1]):
+        return ()
+    proven = any(word.certified > 0 for word in result.words)
+    pale = "Pale: a smaller one that flips may exist there." if proven else "It is pale: a smaller one may exist."
+    return (f"Bar: up to the change found. {pale}",)
 
 
 def encoder_tables(result: "RadiusProfile", stretch: bool = False) -> None:

@@ -49,6 +49,7 @@ def separation_sentence(result: "DrawComparison", each: "MapDraws") -> str:
     how = "the lower bound of one must be above the upper bound of the other"
     if each.margin is not None:
         how = f"means must differ by more than {three(each.margin)}; {result.level:.0%} for all pairs together"
+        how += f", and {each.misses:.0%} for what the search may miss" if each.misses else ""
     if len(top) == 1:
         said = f"largest possible effect found: {names}, separated from all other words"
     elif not any(each.separated(a, b) for a in each.words for b in each.words):
@@ -76,7 +77,7 @@ def _table(console: Console, result: "DrawComparison", start: int) -> Table:
     table.add_column("")
     for m, each in enumerate(maps):
         table.add_column("rank", no_wrap=True)
-        table.add_column(each.name, justify="right")
+        table.add_column(each.name, justify="right", overflow="fold")  # a name with options may be long
         table.add_column("sd", justify="right", no_wrap=True)
         if m == 0:
             table.add_column("found, proven", no_wrap=True)

@@ -16,7 +16,7 @@ from wordsway.measures.ranks import NOT_IMPORTANCE
 from wordsway.support.digits import three
 
 if TYPE_CHECKING:
-    from wordsway.measures.flip_radii import FlipRadii, WordFlip
+    from wordsway.measures.flip_radii import FlipRadii
     from wordsway.measures.logit_ranges import LogitRanges
     from wordsway.measures.profile_result import RadiusProfile
 
@@ -36,21 +36,27 @@ def flip_tables(result: "FlipRadii", stretch: bool = False) -> None:
         ends = (f"{result.limit:g} or none" if missing else three(high), f"{three(low)} (a small move is enough)")
         coloured(console, result.text, shades, ends, stretch)
         console.print()
-    console.print(_table(result.words[:MOST_ROWS]))
+    console.print(_table(result))
     more(console, len(result.words) - MOST_ROWS, "words")
     _notes(console, result)
 
 
-def _table(words: "tuple[WordFlip, ...]") -> Table:
-    table = Table(box=None, padding=(0, 1))
-    for name in ("word", "", "flips at", "absolute", "to", "certified", "real word", "at"):
+def _table(result: "FlipRadii") -> Table:
+    """Make a row a word; certified radii have a column where there are any."""
+    table, proven = Table(box=None, padding=(0, 1)), _proven(result)
+    for name in ("word", "", "flips at", "absolute", "to", *(["certified"] if proven else []), "real word", "at"):
         table.add_column(name, justify="right" if name in ("flips at", "absolute", "certified", "at") else "left")
-    for word in words:
-        real = _name(flipped_by(word))
+    for word in result.words[:MOST_ROWS]:
         cells = [three(word.radius), three(word.distance), Text("-") if word.to is None else _name(class_name(word.to))]
+        cells += [_certified(word.certified)] if proven else []
         distance = three(None if word.real is None else word.real.radius)
-        table.add_row(_name(word.text), f"#{word.word}", *cells, _certified(word.certified), real, distance)
+        table.add_row(_name(word.text), f"#{word.word}", *cells, _name(flipped_by(word)), distance)
     return table
+
+
+def _proven(result: "FlipRadii") -> bool:
+    """Whether the radius of any word is certified."""
+    return any(word.certified > 0 for word in result.words)
 
 
 def _notes(console: Console, result: "FlipRadii") -> None:
@@ -69,8 +75,9 @@ def _notes(console: Console, result: "FlipRadii") -> None:
         soft_wrap=True,
     )
     reasons = {word.reason for word in result.words if word.certified == 0 and word.reason}
-    proven = "certified: no move up to this can change it (0: nothing is proven"
-    console.print(escape(proven + (f": {'; '.join(sorted(reasons))})." if reasons else ").")), soft_wrap=True)
+    why = f": {'; '.join(sorted(reasons))}" if reasons else ""
+    proven = f"certified: no move up to this can change it (0: nothing is proven{why})."
+    console.print(escape(proven if _proven(result) else f"No radius is certified{why}."), soft_wrap=True)
     tried = [word.tried for word in result.words if word.tried]
     if tried:
         console.print(

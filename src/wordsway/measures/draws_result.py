@@ -49,6 +49,7 @@ class MapDraws:
     random: tuple[float, ...]
     margin: float | None
     reason: str | None  # why there is no upper bound
+    misses: float = 0.0  # the share of a value that the search may miss, which is part of `margin`
 
     @property
     def ranked(self) -> tuple[WordDraws, ...]:

@@ -161,7 +161,7 @@ class FlipRadii(Result):
         unit = "in units of the word's own norm"
         notes = (
             f"flipped by: the nearest real word that changes the prediction, and its distance {unit}. In a word's "
-            f"place {count} of the nearest words were tried{self._untried}.",
+            f"place {count} of the nearest words were tried{self._untried}, whatever their grammar and meaning.",
             *(ranked if several else ()),
             f"flips at: the smallest change of the embedding found to flip the prediction, {unit}; a smaller one may "
             "exist.",

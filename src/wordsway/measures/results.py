@@ -142,8 +142,8 @@ class Sensitivity(Result):
         if top:
             where = f"word {top[0].text!r}" if len(top) == 1 else f"one of {len(top)} words that tie"
         count = f", {len(self.per_token)} moves" if len(self.per_token) > 1 else ""
-        bounds = f"relative change of at least {three(self.lower)} at {where}, at most {three(self.upper)}"
-        return f"{bounds}; {name}{count}"
+        most = "no upper bound" if self.upper is None else f"at most {three(self.upper)}"
+        return f"relative change of at least {three(self.lower)} at {where}, {most}; {name}{count}"
 
     @property
     def checked(self) -> str:

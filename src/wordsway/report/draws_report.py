@@ -83,11 +83,12 @@ def _separated(result: DrawComparison, each: MapDraws) -> str:
     if len(top) == 1:
         said += f" \u201c{top[0].text}\u201d is separated from all other words."
     else:
-        said += f" {len(top)} words may be the first: they are not separated."
+        said += f" {len(top)} words share the first place: they are not separated."
     if each.margin is None:
         return said + " Two words are separated where the lower bound of one is above the upper bound of the other."
     return said + (
-        f" Means must differ by more than {each.margin:.3g} ({result.level:.0%} intervals, for all pairs together)."
+        f" Means must differ by more than {each.margin:.3g} ({result.level:.0%} intervals, for all pairs together"
+        + (f", and {each.misses:.0%} for what the search may miss)." if each.misses else ").")
     )
 
 
