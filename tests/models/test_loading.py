@@ -236,3 +236,11 @@ def test_public_names_are_not_hidden_by_modules() -> None:
     )
     done = python(code)
     assert done.stdout == "[]\n", done
+
+
+@pytest.mark.parametrize("claims", [{"num_hidden_layers": 10**7}, {"text_config": {"num_hidden_layers": 10**7}}])
+def test_a_configuration_that_claims_too_many_layers(claims: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llava", **claims}))
+    save_file({"a": torch.zeros(2)}, tmp_path / "model.safetensors")
+    with pytest.raises(ws.InputError, match="num_hidden_layers above 10,000"):
+        ws.PretrainedMap(str(tmp_path))

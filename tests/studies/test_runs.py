@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, process
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -206,6 +207,46 @@ def test_ctrl_c_while_workers_start(undisturbed: tuple[Path, list[dict[str, Any]
     os.killpg(process.pid, signal.SIGINT)
     code, _, err = finish(process)
     assert code == 130 and "wordsway: stopped" in err and "Traceback" not in err and "leaked" not in err, err
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_before_the_others_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spawn, killed = ProcessPoolExecutor._spawn_process, list[int]()
+
+    def spawn_one(pool: Any) -> None:
+        spawn(pool)
+        if not killed:
+            killed.extend(pool._processes)
+            os.kill(killed[0], signal.SIGKILL)
+
+    monkeypatch.setattr(ProcessPoolExecutor, "_spawn_process", spawn_one)
+    assert len(ws.run(tiny(map="rf", n=4), tmp_path, "processes", workers=2)) == 2 and killed
+
+
+def test_ctrl_c_amid_the_start_of_a_pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits until the pool is whole, which can then be closed; no worker stays."""
+    start = process._ExecutorManagerThread.start
+
+    def interrupted(thread: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+        start(thread)
+
+    monkeypatch.setattr(process._ExecutorManagerThread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ws.run(tiny(), tmp_path, "processes", workers=2)
+    assert not any("spawn_main" in " ".join(child.cmdline()) for child in psutil.Process().children())
+
+
+@pytest.mark.slow
+def test_a_script_without_a_main_block(tmp_path: Path) -> None:
+    """Its workers end by themselves: that is said, and they are not called killed."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import wordsway as ws\n"
+        "ws.run(ws.Study('mine', {'map': 'rf', 'n': 4, 'd': 8}), engine='processes', workers=2)\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)
+    assert "worker processes cannot start; in a script of your own, call run below" in done.stderr
 
 
 @pytest.mark.slow

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 import wordsway as ws
-from wordsway.support.files import write_bytes
-from wordsway.support.public_gate import public
+from wordsway.support.errors import shortened
+from wordsway.support.files import read_stdin, write_bytes
+from wordsway.support.public_gate import public, read_whole
 
 X = torch.ones(3, 4)
 
@@ -34,6 +35,8 @@ X = torch.ones(3, 4)
         ("load_result", ["a" * 5000], {}, "long"),
         ("load_study", ["\0"], {}, "NUL"),
         ("encode", [None], {}, "must be"),
+        ("compare_draws", ["a b"], {"weights": 10**9}, "10,000 draws"),
+        ("layer_profile", ["minilm", "a b c"], {"word": 1, "noise_draws": 10**9}, "memory"),
     ],
 )
 def test_odd_arguments(name: str, arguments: list[Any], options: dict[str, Any], message: str) -> None:
@@ -54,6 +57,34 @@ def test_lists_and_further_arguments() -> None:
             called(*wrong)
     with pytest.raises(ws.InputError, match="options must be a number, got 'b'"):
         called(x="b")  # pyright: ignore[reportArgumentType]
+
+
+def test_digits_that_no_number_has() -> None:
+    assert read_whole("17", "n") == 17
+    with pytest.raises(ws.InputError, match="n has a whole number of 5,000 digits"):
+        read_whole("9" * 5000, "n")
+    with pytest.raises(ws.InputError, match="bits"):
+        read_whole("9" * 19, "n")
+
+
+def test_what_was_given_is_shown_in_short() -> None:
+    error = ws.InputError(f"--token takes whole numbers, got '{'9' * 5000}'; give some")
+    assert len(str(error)) < 130 and str(error).endswith("9'; give some")
+    assert shortened("a" * 300) == "a" * 300 and len(shortened("a b " * 10_000)) < 2010
+
+
+def test_a_result_is_saved_behind_the_gate() -> None:
+    result = ws.word_sensitivity("raf", "a b", budget="quick", certificate=False, random_draws=0)
+    with pytest.raises(ws.InputError, match="NUL"):
+        result.save("a\0b.json")
+
+
+def test_standard_input_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("/dev/zero", "rb") as endless:
+        monkeypatch.setattr("sys.stdin", type("Stdin", (), {"buffer": endless}))
+        monkeypatch.setattr("wordsway.support.files._MOST_OF_STDIN", 1000)
+        with pytest.raises(ws.InputError, match="more than 1,000 bytes"):
+            read_stdin()
 
 
 def test_a_link_stays(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ class Guard:
             if not secrets.compare_digest(headers.get("x-wordsway-token", "").encode(), self.token.encode()):
                 return 403, "the page is from before a restart; load it again"
             length = headers.get("content-length", "0")
-            if not length.isdecimal() or int(length) > MOST_BYTES:
+            if not length.isdecimal() or len(length) > 18 or int(length) > MOST_BYTES:
                 return 413, f"a request may have at most {MOST_BYTES:,} bytes"
         return None
 

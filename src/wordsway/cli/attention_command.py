@@ -8,6 +8,7 @@ from wordsway.cli.options import At, AtOption, ModelOptions, Radius, option, wit
 from wordsway.cli.output import finish, open_quietly, ways
 from wordsway.support.errors import InputError
 from wordsway.support.names import Budget
+from wordsway.support.public_gate import read_whole
 
 
 @app.command(cls=TextCommand)
@@ -48,7 +49,7 @@ def attention(
                 word=word,
                 attract=attract,
                 layer=layer,
-                head="mean" if head == "mean" else int(head),
+                head="mean" if head == "mean" else read_whole(head, "--head"),
                 special=special,
                 radius=radius,
                 at=(at or At.embeddings).value,

@@ -13,7 +13,7 @@ import typer
 
 from wordsway import __version__
 from wordsway.cli.help_pages import CommandGroups
-from wordsway.support.errors import DamageWarning, InputError, TextWarning
+from wordsway.support.errors import DamageWarning, InputError, TextWarning, shortened
 from wordsway.support.progress import quietly
 from wordsway.support.stopping import stopped_by_sigterm
 
@@ -42,7 +42,7 @@ def one_line_errors(debug: bool, quiet: bool = False, out: Path | None = None) -
         if debug:
             raise
         message = _mend(error) if isinstance(error, OSError) else str(error)
-        print(f"wordsway: {printable(message)}", file=sys.stderr)
+        print(f"wordsway: {printable(shortened(message))}", file=sys.stderr)
         raise typer.Exit(2) from None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from wordsway.cli.help_pages import TextCommand
+from wordsway.cli.option_values import budget_of
 from wordsway.cli.output import finish, ways
 from wordsway.cli.saving import check_files
 from wordsway.support.errors import InputError
@@ -74,7 +75,7 @@ def answer_many() -> None:
         "output": asked["of"],
         "radius": _radius(asked["radius"], True, 1.0) if "radius" in asked["given"] else None,
     }
-    options["budget"] = int(budget) if budget is not None and budget.isdecimal() else budget
+    options["budget"] = budget_of(budget)
     store = None if not out or is_stream(out[0]) else out[0].with_suffix(".run")
     work = texts_run(
         texts,

@@ -18,7 +18,7 @@ from wordsway.cli.measure_steps import (
     refuse_with_model,
     tokens_asked,
 )
-from wordsway.cli.option_values import check_of, read_text
+from wordsway.cli.option_values import budget_of, check_of, read_text
 from wordsway.cli.options import (
     BUDGET,
     RADIUS,
@@ -228,7 +228,7 @@ def measure(
                 choose=choose,
                 ball=ball,
                 radius=max(radii),
-                budget=budget if budget is None or not budget.isdecimal() else int(budget),
+                budget=budget_of(budget),
                 certificate=not no_certificate,
                 random_draws=draws,
                 seed=seed,

@@ -1,11 +1,11 @@
 """Values of options: how texts, numbers, names and lists of words are read."""
 
-import sys
 from pathlib import Path
 
 from wordsway.support import names
 from wordsway.support.errors import InputError
-from wordsway.support.files import decode, read_bytes
+from wordsway.support.files import decode, read_bytes, read_stdin
+from wordsway.support.public_gate import read_whole
 
 
 def read_text(text: str | None, file: Path | None) -> str | None:
@@ -15,7 +15,7 @@ def read_text(text: str | None, file: Path | None) -> str | None:
     if file is not None:
         content, name = read_bytes(file), str(file)
     elif text == "-":
-        content, name = sys.stdin.buffer.read(), "what came on stdin"
+        content, name = read_stdin(), "what came on stdin"
     else:
         return text
     return decode(content, name).rstrip("\r\n")
@@ -37,6 +37,11 @@ def whole_numbers(text: str, option: str) -> list[int]:
         return [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
         raise InputError(f"{option} takes whole numbers, by commas, got {text!r}") from None
+
+
+def budget_of(text: str | None) -> str | int | None:
+    """Read a budget: its name, or a number of evaluations."""
+    return text if text is None or not text.isdecimal() else read_whole(text, "--budget")
 
 
 def numbers_of(text: str, option: str) -> list[float]:

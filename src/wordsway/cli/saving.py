@@ -25,7 +25,8 @@ def check_files(files: Sequence[Path] | None, only: Sequence[str] = FORMATS) -> 
     """Check, before any work, that results can be written to these files; `only` are the formats that they have."""
     targets = set()
     for file in files or ():
-        if suffix_of(file) not in only and not file.is_dir():
+        plain_stream = not file.suffix and is_stream(file)  # it gets the command's one format, or JSON
+        if suffix_of(file) not in only and not plain_stream and not file.is_dir():
             raise InputError(f"--out takes a file that ends in {either(only)}, got {str(file)!r}", "out")
         check_result_file(file)
         if target_of(file) in targets:

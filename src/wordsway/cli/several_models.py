@@ -6,7 +6,7 @@ from typing import Any
 from wordsway.cli.help_pages import TextCommand
 from wordsway.cli.measure_answers import measure_model
 from wordsway.cli.measure_steps import option_names
-from wordsway.cli.option_values import check_of, numbers_of
+from wordsway.cli.option_values import budget_of, check_of, numbers_of
 from wordsway.cli.output import finish
 from wordsway.cli.saving import check_files
 from wordsway.cli.show_comparison import show_comparison
@@ -37,7 +37,7 @@ def answer_models(text: str | None) -> None:
     radius = _radius(values["radius"])
     budget: str | None = values["budget"]
     options: dict[str, Any] = {name: values[name] for name in ("word", "max_tokens", "seed", "device")}
-    options |= {"budget": budget if budget is None or not budget.isdecimal() else int(budget), "output": values["of"]}
+    options |= {"budget": budget_of(budget), "output": values["of"]}
     options |= {"radius": radius, "certificate": not values["no_certificate"]}
     options |= {} if values["at"] is None else {"at": values["at"].value}
     small = radius if "radius" in asked.given else SMALL

@@ -9,6 +9,7 @@ from rich.text import Text
 from wordsway.cli.command import printable
 from wordsway.measures.ranks import tie_levels
 from wordsway.support.digits import three
+from wordsway.support.errors import shortened
 
 # From pale to dark blue: the lightness alone tells them apart, whichever colours an eye can see.
 _SHADES = ("#f7fbff", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#084594")
@@ -51,7 +52,7 @@ def coloured(
         if start < position or end <= start:
             continue  # where a word stands is not known
         shown.append(_lines(text[position:start]))
-        shown.append(_lines(text[start:end]), style=_shade(value, low, high))
+        shown.append(_lines(shortened(text[start:end])), style=_shade(value, low, high))
         position = end
     if text[used:].strip():
         shown.append(_lines(text[position:used]))

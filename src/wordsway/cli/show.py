@@ -11,6 +11,7 @@ from wordsway.cli.command import printable, short_name
 from wordsway.cli.shading import bar, coloured_words
 from wordsway.measures.ranks import NOT_IMPORTANCE, rank_name, shared_ranks, tie_sentence
 from wordsway.support.digits import three
+from wordsway.support.errors import shortened
 
 if TYPE_CHECKING:
     from wordsway.measures.compare_word import Substitution
@@ -151,12 +152,12 @@ def _words(console: Console, result: "Sensitivity") -> None:
     more(console, len(words) - MOST_ROWS, "words")
     top, *others = result.top_words
     if others:
-        names = [escape(printable(word.text)) for word in result.top_words]
+        names = [escape(printable(shortened(word.text))) for word in result.top_words]
         console.print(f"Largest possible effect found: {tie_sentence(names, result.spread)}", soft_wrap=True)
     else:
         console.print(
-            f"Largest possible effect found: [bold]{escape(printable(top.text))}[/] (#{top.word}), separated from all "
-            "other words.",
+            f"Largest possible effect found: [bold]{escape(printable(shortened(top.text)))}[/] (#{top.word}), "
+            "separated from all other words.",
             soft_wrap=True,
         )
     if result.map["map"] != "pretrained":

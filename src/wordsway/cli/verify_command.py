@@ -36,7 +36,9 @@ def verify(folder: RunArgument, as_json: Json = False, debug: Debug = False) -> 
             }
             print(json.dumps(shown))
         else:
-            print(f"{len(content.plans)} plans and {len(content.results)} results are whole")
+            plans, results = len(content.plans), len(content.results)
+            plural = "" if plans == 1 else "s", "" if results == 1 else "s"
+            print(f"{plans} plan{plural[0]} and {results} result{plural[1]} are whole")
             if content.unchecked:
                 print(
                     f"{content.unchecked} of these rows carry no checksum: an earlier version wrote them, and a "

@@ -26,6 +26,7 @@ from wordsway.support.seeds import stream
 from wordsway.tokens import Tokens, check_size
 
 MAPS = ("raf", "rf")  # what is compared unless given: attention and random features
+MOST_WEIGHTS = 10_000  # draws: a spread is known to 1% by then
 WEIGHTS = 5  # draws unless given: the spread of five is known to a factor of two or so
 # What a search shorter than the default one may miss, as a share of the value. On five sentences quick searches ended
 # up to 8% below thorough ones (raf; rf 5%), default ones less than 1%.
@@ -90,7 +91,8 @@ def draws_of(
     """Answer a question about a map for several maps and draws; `each` hears the tokens of the first measurement, and
     `keep` completes it."""
     began = time.perf_counter()
-    check_size(weights, "weights")
+    if check_size(weights, "weights") > MOST_WEIGHTS:
+        raise InputError(f"weights={weights} is more than {MOST_WEIGHTS:,} draws, the most", argument="weights")
     tokens = asked.encode(asked.text) if isinstance(asked.text, str) else asked.text
     if not isinstance(tokens, Tokens):
         raise InputError("draws are compared by words: give a text, or an encoded one (ws.encode)", argument="text")

@@ -10,6 +10,7 @@ from torch import Tensor
 from wordsway import __version__
 from wordsway.measures.best_words import ALLOWANCE, encoded_for, substitutions
 from wordsway.measures.opening import over_texts
+from wordsway.measures.sensitivity import check_draws
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.attention_weights import Attraction
 from wordsway.models.moving.layer_changes import (
@@ -152,6 +153,7 @@ def layer_profile(
     place = find_word(tokens, word)
     moving = tokens.pieces[place]
     X = tokens.X.double()
+    check_draws(noise_draws, X.shape[1] * len(moving))
     reach = radius * float(X[list(moving)].norm(dim=1).max())
     if head is not None:  # one that is not there should not wait for a search of words
         attracting_direction(Attraction(opened, X, moving, at=place_at), head)

@@ -1,6 +1,9 @@
 """The errors that a user can cause. Each says which argument, what it was and what would be right."""
 
+import re
+
 _LONGEST = 2000  # characters of a message; what is right stands at its end
+_RUN = re.compile(r"(\S{60})\S{320,}(\S{20})")  # longer than paths are: thousands of digits, or a file's content
 
 
 class InputError(ValueError):
@@ -11,10 +14,15 @@ class InputError(ValueError):
     """
 
     def __init__(self, message: str, argument: str | None = None) -> None:
-        if isinstance(message, str) and len(message) > _LONGEST:
-            message = f"{message[: _LONGEST // 2]} ... {message[-_LONGEST // 2 :]}"
-        super().__init__(message)
+        super().__init__(shortened(message) if isinstance(message, str) else message)
         self.argument = argument
+
+
+def shortened(text: str) -> str:
+    """Leave out the middle of a long text, and of each run of characters without a space that no path is as long as."""
+    if len(text) > 400:
+        text = _RUN.sub(r"\1...\2", text)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
 
 
 class StudyError(InputError):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from wordsway.support.errors import InputError
 
+_MOST_OF_STDIN = 256_000_000  # bytes: a device or a program may never stop sending
 STDOUT = "-"  # how a user writes standard output
 _DESCRIPTORS = re.compile(r"/dev/fd/(\d{1,4})|/proc/self/fd/(\d{1,4})")
 
@@ -69,6 +70,10 @@ def check_target(path: str | os.PathLike[str]) -> Path | int:
             raise OSError(
                 errno.EBADF, "Standard input cannot be written to; use - for standard output", os.fspath(path)
             )
+        try:
+            os.fstat(target)
+        except OSError:
+            raise OSError(errno.EBADF, "No file is open under this number; name a file", os.fspath(path)) from None
         return target
     if os.path.islink(target):
         raise OSError(errno.ELOOP, "This symbolic link points to itself; remove it", os.fspath(path))
@@ -112,11 +117,19 @@ def _write_in_place(target: Path, content: bytes) -> None:
         file.write(content)
 
 
+def read_stdin() -> bytes:
+    """Read standard input to its end, or raise an InputError where it has none in sight."""
+    content = sys.stdin.buffer.read(_MOST_OF_STDIN + 1)
+    if len(content) > _MOST_OF_STDIN:
+        raise InputError(f"standard input has more than {_MOST_OF_STDIN:,} bytes; write it to a file, and name that")
+    return content
+
+
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Read a regular file, or standard input by its name; a device or a pipe may have no end."""
     target = target_of(path)
     if target == 0:
-        return sys.stdin.buffer.read()
+        return read_stdin()
     if isinstance(target, int) or (target.exists() and not target.is_file() and not target.is_dir()):
         raise InputError(
             f"{os.fspath(path)!r} is a device or a pipe, not a file; copy it to a file, or give - and pipe it to stdin"

@@ -104,6 +104,14 @@ def check_whole(value: int, name: str) -> None:
         raise InputError(f"{name} has a whole number of {value.bit_length()} bits; 63 are the most", argument=name)
 
 
+def read_whole(text: str, name: str) -> int:
+    """Read the digits of a whole number, or raise an InputError where there are more than `check_whole` allows."""
+    if len(text) > len(str(LARGEST)):  # Python itself reads some thousands of digits, and raises an error beyond
+        raise InputError(f"{name} has a whole number of {len(text):,} digits; 18 are the most", argument=name)
+    check_whole(number := int(text), name)
+    return number
+
+
 def _check_tensor(tensor: Any, name: str) -> None:
     import torch
 

@@ -77,6 +77,7 @@ class Result(ABC):
         """Read the fields from JSON values; a kind that writes some in a way of its own reads them so, too."""
         return read_fields(cls, values)
 
+    @public
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file in the format of its suffix: .json (everything; `load_result` reads it), .csv or .parquet (the
         table), .html (a page), .png, .svg or .pdf (the picture). The file appears whole or not at all. Standard output

@@ -189,10 +189,20 @@ def _check_claims(location: Location) -> None:
         raise InputError(
             f"config.json of {location.name!r} is not JSON: {one_line(error)}; {_again(location)}"
         ) from None
-    for key, value in claims.items() if isinstance(claims, dict) else ():
+    for key, value in _entries(claims):
         most = _MOST_LAYERS if "layer" in key else _MOST_OF_ANYTHING
         if isinstance(value, int) and value > most:
             raise InputError(f"config.json of {location.name!r} has {key} above {most:,}; {_again(location)}")
+
+
+def _entries(value: Any) -> Iterator[tuple[str, Any]]:
+    """Go through the entries of a configuration, also of those within it: one for text, one for images."""
+    pending = [value]
+    while pending:
+        block = pending.pop()
+        if isinstance(block, dict):
+            yield from block.items()
+            pending.extend(block.values())
 
 
 def count_tokens(texts: Sequence[str], name: str | os.PathLike[str]) -> list[int]:

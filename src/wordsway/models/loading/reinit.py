@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from wordsway.support.errors import InputError
+from wordsway.support.public_gate import read_whole
 from wordsway.support.seeds import stream
 
 _NAME = re.compile(r"(reinit|reinit-layers):(.*?)(?:@(\d+))?", re.DOTALL)
@@ -39,7 +40,7 @@ def split_name(name: str) -> tuple[str, Redraw | None]:
         raise InputError(
             f"{name!r} names no model; write {kind}:NAME, or {kind}:NAME@SEED for other weights of the same law"
         )
-    return rest, Redraw(kind, None if seed is None else int(seed))
+    return rest, Redraw(kind, None if seed is None else read_whole(seed, "seed"))
 
 
 def draw_weights(factory: Any, config: Any, redraw: Redraw) -> Any:

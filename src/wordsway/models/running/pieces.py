@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wordsway.models.running.encoder import crop
+from wordsway.models.running.encoder import beginning, crop
 from wordsway.models.running.word_ids import group_words
 from wordsway.support.errors import InputError
 from wordsway.tokens import Tokens
@@ -63,8 +63,9 @@ def read_pieces(
             raise InputError(f"{which} has no words: the tokenizer of {name} leaves nothing of it")
         kept = crop(len(special), special, max_tokens)
         if limit is not None and len(kept) > limit:
+            more = " or more" if len(beginning(text, limit)) < len(text) else ""  # the rest was not counted
             raise InputError(
-                f"{which} has {len(special)} tokens, but {name} takes at most {limit}; give --max-tokens "
+                f"{which} has {len(special)}{more} tokens, but {name} takes at most {limit}; give --max-tokens "
                 f"{limit} (in Python max_tokens={limit}) to keep only its beginning"
             )
         words = group_words(text, own, offsets, special)

@@ -135,17 +135,22 @@ class Processes(Engine):
 
 def _new_pool(workers: int) -> ProcessPoolExecutor:
     """Start a pool. Workers that are killed while they start are started again."""
+    import multiprocessing
+
     for _ in range(_STARTS):
-        pool, processes = _begin_pool(workers)
+        context = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_parent)
         try:
-            pool.submit(answer).result()
+            processes, first = _start_workers(pool)
+            first.result()
             return pool
         except BrokenProcessPool:
             pool.shutdown(wait=True, cancel_futures=True)
         except BaseException:  # the run is stopped
             _stop(pool)
             raise
-        if not any((process.exitcode or 0) < 0 for process in processes):  # none was killed: they ended by themselves
+        # One that was killed has a negative code, as those have that the pool ended for it.
+        if any((process.exitcode or 0) > 0 for process in processes):
             raise InputError(
                 "worker processes cannot start; in a script of your own, call run below `if __name__ == '__main__':`, "
                 'or use engine="inline"'
@@ -156,19 +161,18 @@ def _new_pool(workers: int) -> ProcessPoolExecutor:
     )
 
 
-def _begin_pool(workers: int) -> tuple[ProcessPoolExecutor, list[Any]]:
-    import multiprocessing
-
+def _start_workers(pool: ProcessPoolExecutor) -> tuple[list[Any], Future[None]]:
+    """Start all workers of a pool, then its thread that watches them: Python's own way starts them one by one beside
+    that thread, which waits forever for one that it did not know of when it found another dead. The first call starts
+    the thread; a signal amid that would leave a pool that cannot be closed."""
     # Workers read these when they load their libraries; more than one thread each would oversubscribe the machine.
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
     try:
-        context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_parent)
         with signals_held():
-            for _ in range(workers):
-                pool.submit(answer)  # starts one, under these settings
-        return pool, list((pool._processes or {}).values())
+            pool._launch_processes()
+            processes = list((pool._processes or {}).values())
+            return processes, pool.submit(answer)
     finally:
         for name, value in before.items():
             if value is None:

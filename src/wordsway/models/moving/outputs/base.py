@@ -17,6 +17,7 @@ from wordsway.maps.base import TRAINED_SPREAD
 from wordsway.models.running.model import At, Prefix, Transformer
 from wordsway.support.errors import InputError
 from wordsway.support.names import OUTPUTS
+from wordsway.support.public_gate import read_whole
 
 Reading = Literal["rows", "states", "mean", "first", "last", "sizes", "logits"]
 _SAME = 1e-4  # relative, for rounding: by how much a run that reuses a prefix may differ from a whole one
@@ -86,7 +87,7 @@ def find_output(name: str, model: Transformer) -> Output:
     OUTPUTS.key(name)
     kind = load_output(name)
     number = name.rpartition(":")[2]
-    layer = int(number) if number.isdecimal() else model.layers
+    layer = read_whole(number, "output") if number.isdecimal() else model.layers
     if not 0 <= layer <= model.layers:
         raise InputError(
             f"layer {number} is not there: {model.name} has the hidden states 0 to {model.layers}", argument="output"
