@@ -175,7 +175,9 @@ class FlipRadii(Result):
         tried = sorted({word.tried for word in self.words if word.tried})
         count = " to ".join(f"{number:,}" for number in dict.fromkeys(tried[:1] + tried[-1:])) or "no"
         several = len(self.words) > 1
-        ranked = ("rank: by that distance; words without one share a rank. In brackets: the rank by flips at.",)
+        ranked = ("rank: by flips at; words that another search may order otherwise share ranks.",)
+        if self.by_real_words:
+            ranked = ("rank: by that distance; words without one share a rank. In brackets: the rank by flips at.",)
         unit = "in units of the word's own norm"
         notes = (
             f"flipped by: the nearest real word that changes the prediction, and its distance {unit}. In a word's "
