@@ -28,10 +28,10 @@ from .measures.attention_maps import attention_maps as attention_maps
 from .measures.best_words import Substitutions as Substitutions
 from .measures.best_words import substitutions as substitutions
 from .measures.compare_draws import compare_draws as compare_draws
+from .measures.compare_results import compare_results as compare_results
 from .measures.compare_word import Substitution as Substitution
 from .measures.compare_word import substitution as substitution
 from .measures.comparison import Comparison as Comparison
-from .measures.comparison import compare_results as compare_results
 from .measures.draws_result import DrawComparison as DrawComparison
 from .measures.explain import explain as explain
 from .measures.flip_radii import FlipRadii as FlipRadii

@@ -111,7 +111,9 @@ def test_a_result_is_kept_whole(drawn: ws.DrawComparison, tmp_path: Path) -> Non
     assert again.to_dict() == drawn.to_dict() and again.maps == drawn.maps
     assert "not separated" in repr(drawn) and "5 draws" in repr(drawn)
     frame = drawn.to_dataframe()
-    assert len(frame) == 8 and set(frame["map"]) == {"raf", "rf"}
+    assert len(frame) == 8 and set(frame["subject"]) == {"raf", "rf"}
+    assert list(frame["rank"]) == [word.rank for each in drawn.maps for word in each.ranked]
+    assert frame.attrs["text"] == drawn.text["text"]
     drawn.plot().figure.savefig(tmp_path / "d.png")
     page = ws.report_html(tmp_path / "d.json")
     assert "One word can move raf" in page and 'class="stretch"' in page

@@ -81,7 +81,7 @@ class TestDraws:
         first, second = draws(0), draws(1)
         for name, result in (("a", first), ("b", second)):
             result.save(tmp_path / f"{name}.json")
-        found = ws.compare_results([ws.load_result(tmp_path / f"{name}.json") for name in "ab"], ["a", "b"])
+        found = ws.compare_results([ws.load_result(tmp_path / f"{name}.json") for name in "ab"], names=["a", "b"])
         assert found.same and len(found.compared_rows) == 8 and "Welch" in found.reading
         words = {(each.name, word.text): word for each in first.maps for word in each.words}
         others = {(each.name, word.text): word for each in second.maps for word in each.words}
@@ -113,7 +113,7 @@ class TestDraws:
         assert "nothing is known" in found.summary() and "single draw" in found.reading
 
     def test_two_maps_of_two_files(self) -> None:
-        found = ws.compare_results([draws(0, 3, ("raf",)), draws(0, 3, ("rf",))], ["raf", "rf"])
+        found = ws.compare_results([draws(0, 3, ("raf",)), draws(0, 3, ("rf",))], names=["raf", "rf"])
         assert len(found.compared_rows) == 4 and all(row.tied is False for row in found.compared_rows)
 
     def test_rows_of_one_result_only_are_named(self, tmp_path: Path) -> None:
@@ -125,6 +125,19 @@ class TestDraws:
         found.save(tmp_path / "both.json")
         assert ws.load_result(tmp_path / "both.json") == found
         assert replace(found, only_rows=()).only_lines == ["Only in first: 1 row."]  # of an earlier file
+
+    def test_a_map_of_one_result_only_is_one_name(self, tmp_path: Path) -> None:
+        found = ws.compare_results(draws(0), draws(1, 3, ("raf",)))
+        assert found.only == (4, 0) and found.only_lines == ["Only in first: rf (4 words)."]
+        assert {"subject", "word_text"} <= set(found.records()[0]) and set(found.compared_rows[0].key) >= {
+            "map",
+            "text",
+        }
+        found.save(tmp_path / "both.json")
+        assert ws.load_result(tmp_path / "both.json").only_lines == found.only_lines
+        words = tuple(replace(word, word=k, text=f"w{k}", span=(0, 0)) for k, word in enumerate(flips().words * 3, 1))
+        many = ws.compare_results(replace(flips(), words=(*flips().words, *words[4:])), flips())
+        assert many.only_lines == ["Only in first: w5 (#5), w6 (#6), w7 (#7), w8 (#8), w9 (#9) and 3 more."]
 
     def test_other_radii_are_another_quantity(self) -> None:
         found = ws.compare_results([draws(0), draws(0, 3, ("raf", "rf"), 0.5)])
@@ -140,12 +153,14 @@ class TestModels:
         assert len(boxes) == 3 and all(a.x1 < b.x0 for a, b in pairwise(boxes))
 
     def test_flips_and_changes_have_ranks_in_common(self) -> None:
-        found = ws.compare_results([flips(), profile()], ["classifier", "encoder"])
+        found = ws.compare_results([flips(), profile()], names=["classifier", "encoder"])
         assert not found.same and "not the same quantity" in found.reading
-        assert [side.short for side in found.sides] == ["flips at", "change at radius 0.1"]
+        assert [side.short for side in found.sides] == ["flips at", "change at 0.1"]
         radii = {word.text: word.radius for word in flips().words}
         changes = {word.text: word.lower[0] for word in profile().words}
         ranks = {word.text: rank for word, rank in zip(profile().ranked, profile().ranks, strict=True)}
+        columns = ["word", "word_text", "classifier: rank", "classifier: flips at", "encoder: rank"]
+        assert list(found.records()[0]) == [*columns, "encoder: change at 0.1"]
         for row in found.compared_rows:
             text = row.key["text"]
             assert row.values == (radii[text], changes[text]) and row.ranks[1] == ranks[text]
@@ -218,17 +233,40 @@ def test_other_columns_and_kinds() -> None:
     assert set(RESULT_SUBJECTS) == {name.rpartition("/")[0] for name in RESULTS}
 
 
+def test_results_and_paths_in_any_form(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    first, second, third = tmp_path / "one.json", tmp_path / "two.json", tmp_path / "b" / "one.json"
+    for path in (first, second, third):
+        flips().save(path)
+    expected = ws.compare_results([flips(), flips()], names=["one", "two"])
+    for given in ((first, str(second)), ([str(first), second],)):
+        assert ws.compare_results(*given) == expected
+    assert ws.compare_results(flips(), str(second)).names == ("first", "two")
+    assert ws.compare_results(first, third).names == (str(first), str(third))
+    for arguments, problem in (
+        ((first, tmp_path / "none.json"), "cannot read '.*none.json'"),
+        ((flips(),), "two results or more, got 1"),
+        (([str(first)],), "two results or more, got 1"),
+        (([flips(), flips()], ["a", "b"]), "names go by names="),
+        ((flips(), 3), "results must be a Result or a str or a path or a list"),
+    ):
+        with pytest.raises(ws.InputError, match=problem):
+            ws.compare_results(*arguments)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ws.InputError, match="names must be one for each result"):
+        ws.compare_results(flips(), flips(), names=["a"])
+
+
 @pytest.mark.parametrize("pair", ["draws", "models"])
 def test_picture_and_table_have_one_order(pair: str) -> None:
     results: list[Any] = [draws(0), draws(1)] if pair == "draws" else [flips(), profile()]
-    found = ws.compare_results(results, ["a", "b"])
+    found = ws.compare_results(results, names=["a", "b"])
     axes = found.plot().figure.axes
     assert len(axes) == (3 if pair == "draws" else 2)
     shown = [label.get_text().split(" (#")[0] for label in axes[0].get_yticklabels()]
-    assert shown == [row["text"] for row in found.records()]
-    for ax, name in zip(axes[:2], "ab", strict=True):
+    assert shown == [row["word_text"] for row in found.records()]
+    for ax, name, column in zip(axes[:2], "ab", found.columns, strict=True):
         assert ax.get_title(loc="left") == name and ax.get_xlabel()
-        assert [bar.get_width() for bar in ax.patches] == [row[name] for row in found.records()]
+        assert [bar.get_width() for bar in ax.patches] == [row[column] for row in found.records()]
         assert max(bar.get_width() for bar in ax.patches) > 0.3 * ax.get_xlim()[1]  # bars that can be seen
     assert TEXT in axes[0].figure.get_suptitle()
     with pytest.raises(ws.InputError, match="axes"):

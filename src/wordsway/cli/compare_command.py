@@ -51,10 +51,8 @@ def compare(
 def _compare_files(first: Path, second: Path, of: str | None, out: list[Path] | None, as_json: bool) -> None:
     """Compare two results that were saved."""
     from wordsway.cli.show_comparison import show_comparison
-    from wordsway.measures.comparison import compare_results
-    from wordsway.support.result import load_result
+    from wordsway.measures.compare_results import compare_results
 
     if first.resolve() == second.resolve():
         raise InputError(f"both are the same file, {str(first)!r}: name two results")
-    names = (first.stem, second.stem) if first.stem != second.stem else (str(first), str(second))
-    finish(compare_results([load_result(first), load_result(second)], names, of), as_json, out, show_comparison)
+    finish(compare_results(first, second, column=of), as_json, out, show_comparison)

@@ -37,6 +37,11 @@ def models(incomplete: str) -> list[str]:
     return one_of(*(model.name for model in models_at_hand()))(incomplete)
 
 
+def predictors(incomplete: str) -> list[str]:
+    """Offer models that need no download, but those without a prediction that are known by name."""
+    return [name for name in models(incomplete) if name not in known.WITHOUT_PREDICTION]
+
+
 def encoders(incomplete: str) -> list[str]:
     """Offer models without classifiers, and Gaussian words."""
     return [name for name in models(incomplete) if name != "sentiment"] + one_of(*known.GAUSSIAN)(incomplete)

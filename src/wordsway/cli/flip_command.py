@@ -5,16 +5,29 @@ from typing import Annotated
 
 from wordsway.cli.command import app, one_line_errors
 from wordsway.cli.help_pages import WORDS, TextCommand
-from wordsway.cli.options import At, AtOption, Model, ModelOptions, Radius, option, with_options, word_option
+from wordsway.cli.options import (
+    At,
+    AtOption,
+    ModelOptions,
+    Radius,
+    option,
+    predictor_option,
+    with_options,
+    word_option,
+)
 from wordsway.cli.output import finish, open_quietly, ways
 from wordsway.support.names import Budget
+
+Predictor = Annotated[str, predictor_option("the folder, .gguf file or hub id of a classifier or causal model")]
 
 
 @dataclass(frozen=True)
 class FlipOptions(ModelOptions):
     """Options of a command about a prediction."""
 
-    model: Model = "sentiment"
+    model: Annotated[str, predictor_option("a classifier or causal model: a folder, .gguf file or hub id")] = (
+        "sentiment"
+    )
 
 
 @app.command(cls=TextCommand)

@@ -71,6 +71,11 @@ def model_option(unless_given: str | bool = True, *names: str, more: str = "") -
     return option(MODEL, "NAME", help + more, *names, autocompletion=completion.models, show_default=unless_given)
 
 
+def predictor_option(kinds: str) -> Any:
+    """Describe --model of a command about a prediction; `kinds` are the models that it takes beside the bundled one."""
+    return option(MODEL, "NAME", f"sentiment (bundled), or {kinds}.", autocompletion=completion.predictors)
+
+
 def seed_option(unless_given: str | bool = True) -> Any:
     """Describe --seed, with what happens without it."""
     return option(SEARCH, "N", "Root of all randomness.", min=0, max=LARGEST, show_default=unless_given)

@@ -13,11 +13,11 @@ from wordsway.cli.options import (
     Device,
     Json,
     MaxTokens,
-    Model,
     Out,
     Quiet,
     TextArgument,
     TextFile,
+    predictor_option,
     with_options,
     word_option,
 )
@@ -31,7 +31,7 @@ class RangesOptions:
 
     text: TextArgument = None
     file: TextFile = None
-    model: Model = "sentiment"
+    model: Annotated[str, predictor_option("the folder or hub id of a classifier")] = "sentiment"
     max_tokens: MaxTokens = None
     device: Device = "cpu"
     out: Out = None

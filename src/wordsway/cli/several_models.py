@@ -18,7 +18,7 @@ _TAKEN = ("text", "file", "models", "of", "at", "radius", "budget", "max_tokens"
 
 def answer_models(text: str | None) -> None:
     """Measure one text with several models, as the command's options say, and show them side by side."""
-    from wordsway.measures.comparison import compare_results
+    from wordsway.measures.compare_results import compare_results
     from wordsway.measures.question import Question
     from wordsway.measures.text_answer import SMALL
 
@@ -44,7 +44,7 @@ def answer_models(text: str | None) -> None:
     with option_names():
         questions = [Question(text, model=name, random_draws=0, **options) for name in models]
     results = [measure_model(question, [min(small, radius)], effects=False) for question in questions]
-    finish(compare_results(results, _names(models)), values["as_json"], values["out"], show_comparison)
+    finish(compare_results(results, names=_names(models)), values["as_json"], values["out"], show_comparison)
 
 
 def _names(models: list[str]) -> list[str]:

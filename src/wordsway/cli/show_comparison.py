@@ -50,7 +50,7 @@ def _table(found: "Comparison") -> Table:
     for side, rank in zip(found.sides, rows[0].ranks, strict=True):
         if rank is not None:
             table.add_column("rank", no_wrap=True)
-        heading = Text(printable(side.name) + ("" if alike else f"\n{printable(side.short)}"))
+        heading = Text(printable(side.name) + ("" if alike else f":\n{printable(side.short)}"))
         table.add_column(heading, justify="right", overflow="fold")
     intervals = any(row.low is not None for row in rows)
     if found.same:

@@ -172,12 +172,17 @@ class FromCallable(FeatureMap):
         return bool((both[1].flatten() - alone).norm() <= _TOLERANCE * alone.norm())
 
 
-def as_map(phi: Any) -> FeatureMap:
-    """A feature map as it is; any other function of a text as a map of one's own."""
+def as_map(phi: Any, called: str = "phi") -> FeatureMap:
+    """Return a feature map as it is, and any other function of a text as a map of one's own. `called` is the name of
+    the argument that the user gave it as."""
     if isinstance(phi, FeatureMap):
         return phi
     if hasattr(phi, "sample"):
         raise InputError(f"{phi!r} is a recipe without weights; call its sample(...) first")
     if not callable(phi):
-        raise InputError(f"phi must be a feature map or a function of a text, got {type(phi).__name__}", argument="phi")
+        what = "a feature map or a function of a text" if called == "phi" else "one model, map or function of a text"
+        message = f"{called} must be {what}, got {type(phi).__name__}"
+        if isinstance(phi, list | tuple):
+            message += "; to compare several, measure each of them and give the results to compare_results"
+        raise InputError(message, argument=called)
     return FromCallable(cast(Callable[[Tensor], Tensor], phi))

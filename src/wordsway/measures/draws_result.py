@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from wordsway.measures.ranks import rank_name
 from wordsway.measures.results import Sensitivity
 from wordsway.measures.separation import LEVEL
 from wordsway.support.digits import count_of
@@ -89,7 +88,7 @@ class DrawComparison(Result):
     """
 
     format: ClassVar[str] = "wordsway.draws/2"
-    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("map", "word", "text"), "mean")
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("subject", "word", "word_text"), "mean")
     in_memory: ClassVar[tuple[str, ...]] = ("first",)  # a result of its own, which is added as it saves itself
 
     maps: tuple[MapDraws, ...]
@@ -116,10 +115,11 @@ class DrawComparison(Result):
         """Make the table: one row for each map and word, the largest mean first."""
         return [
             {
-                "map": each.name,
+                "subject": each.name,
                 "word": word.word,
-                "text": word.text,
-                "rank": rank_name(word.rank, word.tied),
+                "word_text": word.text,
+                "rank": word.rank,
+                "tied": word.tied,
                 "mean": word.mean,
                 "sd": word.sd,
                 "proven": word.proven,

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from wordsway.measures.differences import Measured, ranks_of
+from wordsway.measures.ranks import with_ranks, without_ranks
 from wordsway.support.digits import count_of, probability_name, three
 from wordsway.support.plotting import BLUE, GREEN, GREY, MOST_BARS, ORANGE, new_axes, plain
-from wordsway.support.result import Result
+from wordsway.support.result import Result, subject_of_map
 
 # A radius found may be too long by so much: other attacks found shorter ones, at most by 13%. Seeds give one answer.
 FLIP_SPREAD = 0.13
@@ -80,7 +81,8 @@ class WordFlip:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FlipRadii(Result):
-    """Lengths of the moves of each word that change the prediction, the smallest first.
+    """Lengths of the moves of each word that change the prediction, the smallest first. Tables and pictures have the
+    words in the order of `ranked`.
 
     `prediction` is what is predicted for the text as it is (`probability` of it, for a model's logits), and `limit` the
     largest move that was allowed, in units of each word's norm. `gradients` counts all runs of the search: one without
@@ -90,7 +92,7 @@ class FlipRadii(Result):
     """
 
     format: ClassVar[str] = "wordsway.flip-radius/2"
-    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text"), "flips_at")
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "word_text"), "flips_at")
     in_memory: ClassVar[tuple[str, ...]] = ("deltas",)
 
     prediction: str
@@ -141,6 +143,22 @@ class FlipRadii(Result):
         where other searches may order them otherwise."""
         return tuple(ranks_of([self.known(word) for word in self.words], smallest_first=True))
 
+    @property
+    def by_real_words(self) -> bool:
+        """Whether words are ordered by real words: where effects were asked for, as `measure` does."""
+        return any(word.lowest is not None for word in self.words)
+
+    @property
+    def ranked(self) -> tuple[WordFlip, ...]:
+        """The words in the order in which they are shown everywhere: `by_real` where effects were asked for, else by
+        the smallest change that flips."""
+        return self.by_real if self.by_real_words else self.words
+
+    @property
+    def ranks(self) -> tuple[tuple[int, int], ...]:
+        """The rank of each word of `ranked`, as (first possible rank, how many are possible)."""
+        return self.real_ranks if self.by_real_words else self.flip_ranks
+
     def known(self, word: WordFlip) -> Measured:
         """Bracket the radius of a word; without a flip it counts as the largest move that was allowed."""
         found = self.limit if word.radius is None else word.radius
@@ -157,7 +175,9 @@ class FlipRadii(Result):
         tried = sorted({word.tried for word in self.words if word.tried})
         count = " to ".join(f"{number:,}" for number in dict.fromkeys(tried[:1] + tried[-1:])) or "no"
         several = len(self.words) > 1
-        ranked = ("rank: by that distance; words without one share a rank. In brackets: the rank by flips at.",)
+        ranked = ("rank: by flips at; words that another search may order otherwise share ranks.",)
+        if self.by_real_words:
+            ranked = ("rank: by that distance; words without one share a rank. In brackets: the rank by flips at.",)
         unit = "in units of the word's own norm"
         notes = (
             f"flipped by: the nearest real word that changes the prediction, and its distance {unit}. In a word's "
@@ -192,12 +212,17 @@ class FlipRadii(Result):
         return f"; not tried: {'; '.join(named)}" if reasons else ""
 
     def records(self) -> list[dict[str, Any]]:
-        """Make the table: one row a word, the smallest change first. `radius` is the largest change that was allowed;
+        """Make the table: one row a word, in the order of `ranked`. `radius` is the largest change that was allowed;
         it, `flips_at`, `certified` and `real_distance` are in units of the word's own norm."""
+        predicted = {"prediction": self.prediction, "probability": self.probability}
         return [
             {
+                "subject": subject_of_map(self.map),
                 "word": word.word,
-                "text": word.text,
+                "word_text": word.text,
+                "rank": rank,
+                "tied": tied,
+                **predicted,
                 "radius": self.limit,
                 "flips_at": word.radius,
                 "flips_to": word.to,
@@ -215,12 +240,21 @@ class FlipRadii(Result):
                 "norm": word.norm,
                 "gradients": word.gradients,
             }
-            for word in self.words
+            for word, (rank, tied) in zip(self.ranked, self.ranks, strict=True)
         ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but `deltas`, as JSON values; each word with its rank, as `records` has it."""
+        return with_ranks(super().to_dict(), self.ranked, self.ranks)
+
+    @classmethod
+    def read(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Read the fields from JSON values; ranks follow from the others."""
+        return super().read(without_ranks(values))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a line a word: the radius found, the certified one, and the nearest real word. Returns the axes."""
-        shown = self.words[:MOST_BARS]
+        shown = self.ranked[:MOST_BARS]
         ax = ax or new_axes(7.4, 1.9 + 0.3 * len(shown))
         reals = [word.real.radius for word in shown if word.real is not None]
         furthest = max([self.limit, *reals])

@@ -216,7 +216,7 @@ def _opened(
     model: Any, text: Any, readout: Any, at: str, tokenizer: Any, max_tokens: int | None, device: Any, seed: int
 ) -> tuple[FeatureMap, Tensor, Tokens | None]:
     """Load the model and encode the text, or check that a map and a text belong together."""
-    source = Source(None, None, tokenizer, None, max_tokens, seed, device)
+    source = Source(None, None, tokenizer, None, max_tokens, seed, device, called="model")
     if is_model(model) and not (isinstance(model, str) and is_map(model)):
         source = replace(source, output="logits", at=at)
     phi, (text,) = source.open(model, text)

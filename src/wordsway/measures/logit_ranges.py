@@ -42,7 +42,7 @@ class LogitRanges(Result):
     those of the text as it is, `prediction` the label of the largest."""
 
     format: ClassVar[str] = "wordsway.logit_ranges/2"
-    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text", "label"), "margin_low")
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "word_text", "label"), "margin_low")
 
     model: str
     text: str
@@ -63,8 +63,10 @@ class LogitRanges(Result):
         """Make the table: one row for each word and class."""
         return [
             {
+                "subject": self.model,
                 "word": each.word,
-                "text": each.text,
+                "word_text": each.text,
+                "prediction": self.prediction,
                 "label": label,
                 "logit": self.logits[k],
                 "low": each.low[k],

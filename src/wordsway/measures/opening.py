@@ -37,6 +37,7 @@ class Source:
     max_tokens: int | None = None
     seed: int = 0
     device: torch.device | str = "cpu"
+    called: str = "phi"  # the argument that names the model or map
 
     def open(self, given: Any, text: Any, *more: Any) -> tuple[FeatureMap, tuple[Any, ...]]:
         """Return the map, and the texts encoded for it; rows and encoded texts stay as they are."""
@@ -53,7 +54,7 @@ class Source:
             phi = PretrainedMap(opened, self.output, at=self.at or "embeddings")
         else:
             self._refuse_model_options("a map with weights")
-            phi = as_map(given)
+            phi = as_map(given, self.called)
         return phi, tuple(self._encoded(phi, each) for each in texts)
 
     def _encoded(self, phi: FeatureMap, text: Any) -> Any:

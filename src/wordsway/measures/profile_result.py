@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from wordsway.measures.ranks import shared_ranks
+from wordsway.measures.ranks import shared_ranks, with_ranks, without_ranks
 from wordsway.support.digits import count_of
 from wordsway.support.plotting import GREY, new_axes, plain
-from wordsway.support.result import Result
+from wordsway.support.result import Result, subject_of_map
 
 _MOST_LINES = 12  # words that have a colour and a name of their own in a picture; the others are grey
 
@@ -35,7 +35,7 @@ class RadiusProfile(Result):
     relative to it."""
 
     format: ClassVar[str] = "wordsway.radius-profile/2"
-    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text", "radius"), "lower")
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "word_text", "radius"), "lower")
 
     radii: tuple[float, ...]
     words: tuple[WordProfile, ...]
@@ -80,19 +80,33 @@ class RadiusProfile(Result):
         )
 
     def records(self) -> list[dict[str, Any]]:
-        """Make the table: one row for each word and radius."""
+        """Make the table: one row for each word and radius, the words in the order of `ranked`."""
+        predicted = {} if self.prediction is None else {"prediction": self.prediction}
         return [
             {
+                "subject": subject_of_map(self.map),
                 "word": word.word,
-                "text": word.text,
+                "word_text": word.text,
+                "rank": rank,
+                "tied": tied,
+                **predicted,
                 "radius": radius,
                 "lower": word.lower[k],
                 "upper": word.upper[k],
                 "flips": None if self.prediction is None else word.flip is not None and word.flip <= radius,
             }
-            for word in self.words
+            for word, (rank, tied) in zip(self.ranked, self.ranks, strict=True)
             for k, radius in enumerate(self.radii)
         ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, as JSON values; each word with its rank, as `records` has it."""
+        return with_ranks(super().to_dict(), self.ranked, self.ranks)
+
+    @classmethod
+    def read(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Read the fields from JSON values; ranks follow from the others."""
+        return super().read(without_ranks(values))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a line a word, with a star where the prediction changes; dashed: what no move can exceed. Returns the
@@ -100,7 +114,7 @@ class RadiusProfile(Result):
         from matplotlib import colormaps
 
         ax = ax or new_axes(8.2, 4.8)
-        ranked = sorted(self.words, key=lambda word: -word.lower[0])
+        ranked = self.ranked
         steps = max(1, min(len(ranked), _MOST_LINES) - 1)
         colours = [colormaps["viridis"](0.92 * k / steps) for k in range(_MOST_LINES)]
         for k, word in enumerate(ranked):

@@ -69,7 +69,9 @@ def radius_profile(
     began = time.perf_counter()
     shares = check_radii(radii)
     check_budget(budget)
-    source = Source(output, None, tokenizer, None, max_tokens, check_size(seed, "seed", least=0), device)
+    source = Source(
+        output, None, tokenizer, None, max_tokens, check_size(seed, "seed", least=0), device, called="model_or_map"
+    )
     if is_model(model_or_map) and not (isinstance(model_or_map, str) and is_map(model_or_map)):
         source = replace(source, at=at)
     phi, (text,) = source.open(model_or_map, text)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 NOT_IMPORTANCE = (
     "This is how far a change to one word was found to reach, not the word's importance: for attributions use Captum "
@@ -71,3 +72,21 @@ def tie_sentence(names: Sequence[str], spread: float) -> str:
     if spread > 0:
         why = f"their numbers differ by less than the search's own spread, {100 * spread:g}%."
     return f"{len(names)} words tie ({', '.join(names[:_MOST_NAMED])}{more}): {why}"
+
+
+def with_ranks(values: dict[str, Any], ranked: Sequence[Any], ranks: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """Add `rank` (the first possible one) and `tied` (how many are possible) to the words of a result's JSON values,
+    which keep their order."""
+    known = {word.word: rank for word, rank in zip(ranked, ranks, strict=True)}
+    for each in values["words"]:
+        each["rank"], each["tied"] = known[each["word"]]
+    return values
+
+
+def without_ranks(values: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what `with_ranks` added; earlier files lack it."""
+    words = values.get("words")
+    if not isinstance(words, list) or not all(isinstance(each, dict) for each in words):
+        return values  # damaged, which its reader says
+    kept = [{name: value for name, value in each.items() if name not in ("rank", "tied")} for each in words]
+    return values | {"words": kept}

@@ -11,7 +11,7 @@ from wordsway.measures.checked import Check
 from wordsway.support.digits import three
 from wordsway.support.json_values import read_fields
 from wordsway.support.plotting import found_and_proven
-from wordsway.support.result import Result
+from wordsway.support.result import Result, subject_of_map
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Sensitivity(Result):
     """
 
     format: ClassVar[str] = "wordsway.sensitivity/3"
-    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "text"), "lower")
+    compared: ClassVar[tuple[tuple[str, ...], str] | None] = (("word", "word_text"), "lower")
     in_memory: ClassVar[tuple[str, ...]] = ("deltas", "check")
 
     lower: float
@@ -167,12 +167,13 @@ class Sensitivity(Result):
         return tuple(sorted(self.words or (), key=lambda word: (-word.lower, word.rank)))
 
     def records(self) -> list[dict[str, Any]]:
-        """Make the table: one row a word, in the order of the text, or a move where there are no words."""
+        """Make the table: one row a word, the largest effect found first, or a move where there are no words."""
         if self.words is not None:
             return [
                 {
+                    "subject": subject_of_map(self.map),
                     "word": each.word,
-                    "text": each.text,
+                    "word_text": each.text,
                     "rank": each.rank,
                     "tied": each.tied,
                     "lower": each.lower,
@@ -181,7 +182,7 @@ class Sensitivity(Result):
                     "upper_reason": each.upper_reason,
                     "tokens": list(each.tokens),
                 }
-                for each in self.words
+                for each in self.ranked_words
             ]
         return [{**asdict(each), "tokens": list(each.tokens)} for each in self.per_token]
 

@@ -1,7 +1,7 @@
 """Sides of a comparison: for each kind of result, what its numbers are and what is known about each of them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from wordsway.support.errors import InputError
 from wordsway.support.names import RESULT_SUBJECTS
 from wordsway.support.result import Result
 
+_IN_FILES = {"word_text": "text", "subject": "map"}  # columns of tables, by their names in saved comparisons
 OF_MODELS = (FlipRadii, RadiusProfile)  # two answers about the words of a text, which have ranks in common
 
 
@@ -129,9 +130,9 @@ def _flips(result: FlipRadii, name: str) -> Table:
         first="smallest",
     )
     entries = []
-    for word, row, rank in zip(result.words, result.records(), result.flip_ranks, strict=True):
+    for word, rank in zip(result.words, result.flip_ranks, strict=True):
         found = None if word.radius is None else result.known(word)
-        entries.append(Entry({"word": row["word"], "text": row["text"]}, found, rank, word.span))
+        entries.append(Entry({"word": word.word, "text": word.text}, found, rank, word.span))
     return Table(side, tuple(entries), ("flips", result.kind), _text(result.text))
 
 
@@ -139,15 +140,15 @@ def _profile(result: RadiusProfile, name: str, radii: Sequence[float]) -> Table:
     chosen = [radius for radius in result.radii if radius in radii] or [result.radii[0]]
     output = result.map.get("output", "features")
     at = f"radius {chosen[0]:g}" if len(chosen) == 1 else "each radius"
+    short = f"change at {chosen[0]:g}" if len(chosen) == 1 else "change"
     side = Side(
         name,
         f"output {output}" if "output" in result.map else f"map {result.map['map']}",
         f"change at {at}: the largest relative change of the output found when a word's embedding may change by "
         + (f"{chosen[0]:g} of its own norm" if len(chosen) == 1 else "the radius, in units of its own norm"),
-        f"change at {at}",
+        short,
         f"largest relative change of the output found,\nat {at} (1: the word's own norm)",
     )
-    numbers = [row["word"] for row in result.records()[:: len(result.radii)]]
     entries: list[Entry] = []
     for radius in chosen:
         k = result.radii.index(radius)
@@ -158,8 +159,8 @@ def _profile(result: RadiusProfile, name: str, radii: Sequence[float]) -> Table:
         beside = {"radius": radius} if len(chosen) > 1 else {}
         group = (radius,) if len(chosen) > 1 else ()
         rows = [
-            Entry({"word": number, "text": word.text} | beside, measured, rank, word.span, group)
-            for number, word, measured, rank in zip(numbers, result.words, known, ranks, strict=True)
+            Entry({"word": word.word, "text": word.text} | beside, measured, rank, word.span, group)
+            for word, measured, rank in zip(result.words, known, ranks, strict=True)
         ]
         entries += sorted(rows, key=lambda row: -_value(row))
     return Table(side, tuple(entries), ("change", output, tuple(chosen)), _text(result.text))
@@ -179,9 +180,9 @@ def _sensitivity(result: Sensitivity, name: str) -> Table:
         "largest relative change of the output found",
     )
     entries = []
-    for word, row in zip(result.words or (), result.records(), strict=True):
+    for word in result.words or ():
         measured = Measured(word.lower, word.lower, _top(word.upper), result.spread)
-        shown = {"word": row["word"], "text": row["text"]}
+        shown = {"word": word.word, "text": word.text}
         entries.append(Entry(shown, measured, (word.rank, word.tied), word.span))
     ordered = tuple(sorted(entries, key=lambda row: -_value(row)))
     # Where rows were not rescaled, the radius is in a model's own units: equal numbers mean the same in one model only.
@@ -203,15 +204,13 @@ def _draws(result: DrawComparison, name: str, maps: bool) -> Table:
         "largest relative change of the features found,\nmean over draws",
     )
     entries = []
-    rows = iter(result.records())
     for each in result.maps:
         for word in each.ranked:
-            row = next(rows)
             measured = Measured(
                 word.mean, sd=word.sd, count=count, draws=word.lower, seeds=result.seeds, known=count > 1
             )
             beside = {"map": each.name} if maps else {}
-            shown = beside | {"word": row["word"], "text": row["text"]}
+            shown = beside | {"word": word.word, "text": word.text}
             entries.append(Entry(shown, measured, (word.rank, word.tied), word.span, tuple(beside.values())))
     return Table(side, tuple(entries), ("draws", result.radius), _text(result.text))
 
@@ -233,10 +232,15 @@ def _plain(result: Result, name: str, column: str) -> Table:
         averaged = column == usual == "mean" and "sd" in row and "trials" in row
         more: dict[str, Any] = {"sd": row["sd"], "count": row["trials"]} if averaged else {"known": False}
         measured = None if value is None else Measured(float(value), **more)
-        entries.append(Entry({key: row.get(key) for key in keys}, measured))
+        entries.append(Entry({_key(key, row): row.get(key) for key in keys}, measured))
     what = subject_of(result)
     side = Side(name, what, f"{column}: a column of the table of results about {what}", column, column)
     return Table(side, tuple(entries), (column,))
+
+
+def _key(column: str, row: Mapping[str, Any]) -> str:
+    """Name what tells rows apart as saved comparisons do: their word is `text`, unless that is the whole text."""
+    return _IN_FILES.get(column, column) if "word_text" in row and "text" not in row else column
 
 
 def _value(entry: Entry) -> float:

@@ -40,6 +40,10 @@ class TextResults(Result):
             {"text_number": number, **row} for number, result in enumerate(self.results, 1) for row in result.records()
         ]
 
+    def attributes(self) -> dict[str, Any]:
+        """Say what the table is about: also the texts, in their order."""
+        return super().attributes() | {"texts": list(self.texts)}
+
     def plot(self, ax: Any = None) -> Any:
         """Draw a dot for each row (the first 40), text by text; `results[0].plot()` draws one. Returns the axes."""
         keys, column = self.compared or ((), "")
@@ -67,4 +71,4 @@ class TextResults(Result):
 
 def _name(row: dict[str, Any], keys: tuple[str, ...]) -> str:
     """Name a row by a word where it has one, else by what tells it apart."""
-    return str(row["text"]) if "text" in keys else ", ".join(f"{key} {row[key]}" for key in keys)
+    return str(row["word_text"]) if "word_text" in keys else ", ".join(f"{key} {row[key]}" for key in keys)

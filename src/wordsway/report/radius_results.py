@@ -23,11 +23,10 @@ _COLOURS = {  # of the picture of flips, with the field that each of them shows
 
 def of_flips(result: FlipRadii) -> Report:
     """Make the report of flip radii."""
-    drawn = result.words[:MOST_BARS]
+    drawn = result.ranked[:MOST_BARS]
     caption = [says for says, of in _COLOURS.items() if any(getattr(word, of) for word in drawn)]
     shown = picture(result.plot().figure, "How far each word must move", caption)
-    places = dict(zip(result.words, result.flip_ranks, strict=True))
-    rows = [_flip_row(word, rank, places[word]) for word, rank in zip(result.by_real, result.real_ranks, strict=True)]
+    rows = flip_rows(result)
     table = Grid.of("All words", "flips", rows, more="\n".join(result.column_notes))
     about = {"searched up to a move of": result.limit, "seed": result.seed, "gradients": result.gradients}
     title = f"How far a word must move to flip {result.map.get('model', result.map['map'])}"
@@ -65,14 +64,26 @@ def _flip_lead(result: FlipRadii) -> list[str]:
 
 
 def _flip_words(result: FlipRadii, source: dict[str, Any]) -> Words:
-    """The text, coloured by the nearest real word that changes the prediction."""
+    """The text, coloured by what words are ordered by: the nearest real word that changes the prediction, or the
+    smallest change of the embedding that does."""
     words = [
-        ColouredWord(word.word, word.span, word.text, rank, word.closeness, _flip_notes(word))
-        for word, rank in zip(result.by_real, result.real_ranks, strict=True)
+        ColouredWord(word.word, word.span, word.text, rank, _shade(result, word), _flip_notes(word))
+        for word, rank in zip(result.ranked, result.ranks, strict=True)
     ]
+    if not result.by_real_words:
+        least = result.words[0].radius
+        high = "-" if least is None else f"a change of {three(least)} flips the prediction"
+        return coloured_text(source, words, None, (f"no flip found up to {result.limit:g}", high), "furthest")
     nearest = result.by_real[0].real
     high = "-" if nearest is None else f"a real word at {three(nearest.radius)} flips the prediction"
     return coloured_text(source, words, None, ("no real word found", high), "furthest")
+
+
+def _shade(result: FlipRadii, word: WordFlip) -> float:
+    """The value that a word is coloured by: the less it takes, the larger."""
+    if result.by_real_words:
+        return word.closeness
+    return result.limit - (result.limit if word.radius is None else min(word.radius, result.limit))
 
 
 def _flip_notes(word: WordFlip) -> tuple[str, ...]:
@@ -89,8 +100,14 @@ def _flip_notes(word: WordFlip) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _flip_row(word: WordFlip, rank: tuple[int, int], place: tuple[int, int]) -> dict[str, Any]:
-    """Make a row of the table, in the columns that the command prints."""
+def flip_rows(result: FlipRadii) -> list[dict[str, Any]]:
+    """Make the rows of the table, in the columns and the order that the command prints."""
+    places = dict(zip(result.words, result.flip_ranks, strict=True)) if result.by_real_words else {}
+    return [_flip_row(word, rank, places.get(word)) for word, rank in zip(result.ranked, result.ranks, strict=True)]
+
+
+def _flip_row(word: WordFlip, rank: tuple[int, int], place: tuple[int, int] | None) -> dict[str, Any]:
+    """Make a row of the table; `place` is the rank by flips at, where words are in another order."""
     return {
         "rank": rank_name(*rank),
         "word": word.text,
@@ -98,7 +115,7 @@ def _flip_row(word: WordFlip, rank: tuple[int, int], place: tuple[int, int]) -> 
         "flipped by": flipped_by(word),
         "at": None if word.real is None else word.real.radius,
         "flips at": word.radius,
-        "rank by flips at": rank_name(*place),
+        "rank by flips at": None if place is None else rank_name(*place),
         "P falls to": word.lowest,
         "best word": None if word.best is None else word.best.text,
         "P": None if word.best is None else word.best.probability,

@@ -154,6 +154,7 @@ OBJECTIVES: tuple[str, ...] = get_args(Aim)  # of a move that is to flip a label
 Training = Literal["finetune", "retrain"]
 TRAININGS: tuple[str, ...] = get_args(Training)
 ACTIVATIONS = ("relu", "tanh", "gelu", "identity")
+WITHOUT_PREDICTION = ("minilm", "mpnet")  # models that are known by these names and have no logits
 GAUSSIAN = ("synthetic", "correlated")  # encoders without a model
 DATA = ("sample", "imdb", "sentences")
 DEVICES = ("cpu", "cuda", "mps")

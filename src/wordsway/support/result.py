@@ -56,8 +56,16 @@ class Result(ABC):
         return load_home(_NOTEBOOK)(self)
 
     def to_dataframe(self) -> Any:
-        """Return the table as a pandas DataFrame. Words are numbered from 1."""
-        return frame(self.records())
+        """Return the table as a pandas DataFrame. Words are numbered from 1; `attrs` say what the table is about."""
+        return frame(self.records(), self.attributes())
+
+    def attributes(self) -> dict[str, Any]:
+        """Say what the table is about, in JSON values: all plain fields, the map, the text. They are the `attrs` of a
+        data frame, which a Parquet file keeps."""
+        own: dict[str, Any] = dict(self.__dict__)
+        kept = {name: to_values(v) for name, v in own.items() if isinstance(v, str | int | float) or name == "map"}
+        text = own.get("text")
+        return {"format": self.format} | kept | ({"text": text.get("text")} if isinstance(text, dict) else {})
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but what is in memory only, as JSON values."""
@@ -100,10 +108,15 @@ def _picture(suffix: str) -> Callable[[Result], bytes]:
     return draw
 
 
+def subject_of_map(map: dict[str, Any]) -> str:
+    """Name what was measured, from how a result describes it: the model, else the map."""
+    return str(map.get("model", map.get("map")))
+
+
 _CONTENTS: dict[str, Callable[[Result], bytes]] = {
     ".json": _json,
     ".csv": lambda result: csv_of(result.records()).encode(),
-    ".parquet": lambda result: parquet_of(result.records()),
+    ".parquet": lambda result: parquet_of(result.records(), result.attributes()),
     ".html": lambda result: load_home(_PAGE)(result).encode(),
     **{suffix: _picture(suffix) for suffix in (".png", ".pdf", ".svg")},
 }

@@ -2,11 +2,13 @@
 
 import csv
 import io
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wordsway.support.errors import InputError
 
+_ATTRIBUTES = "PANDAS_ATTRS"  # where pandas keeps the attrs of a data frame in a Parquet file
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -25,8 +27,8 @@ def csv_of(rows: Rows) -> str:
     return lines.getvalue()
 
 
-def parquet_of(rows: Rows) -> bytes:
-    """Write rows as a Parquet file."""
+def parquet_of(rows: Rows, attributes: Mapping[str, Any] | None = None) -> bytes:
+    """Write rows as a Parquet file. pandas reads `attributes` as the attrs of the data frame."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -34,7 +36,10 @@ def parquet_of(rows: Rows) -> bytes:
         raise InputError("a Parquet file needs pyarrow: pip install 'wordsway[data]'; csv needs nothing") from None
     columns = {name: [flat(row.get(name)) for row in rows] for name in columns_of(rows)}
     out = io.BytesIO()
-    parquet.write_table(pyarrow.table({name: _column(values) for name, values in columns.items()}), out)
+    table = pyarrow.table({name: _column(values) for name, values in columns.items()})
+    if attributes:
+        table = table.replace_schema_metadata({_ATTRIBUTES: json.dumps(attributes)})
+    parquet.write_table(table, out)
     return out.getvalue()
 
 

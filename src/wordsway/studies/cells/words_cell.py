@@ -132,10 +132,10 @@ class WordsCell(Cell):
 
 def _of_flips(answer: FlipRadii) -> list[dict[str, Any]]:
     """List the words in the order of one text's answer: the nearest real word that changes the prediction first."""
-    records = {each.span: row for each, row in zip(answer.words, answer.records(), strict=True)}
+    records = {row["word"]: row for row in answer.records()}
     rows = []
     for each, (rank, _) in zip(answer.by_real, answer.real_ranks, strict=True):
-        row = records[each.span]
+        row = records[each.word]
         rows.append({"word": row["word"], "word_text": each.text, "rank": rank, "prediction": answer.prediction,
                      "probability": answer.probability, "allowed": answer.limit, "flips_at": each.radius,
                      "flips_to": each.to, "real_word": row["real_word"], "real_distance": row["real_distance"],
@@ -149,6 +149,6 @@ def _of_profile(answer: RadiusProfile) -> list[dict[str, Any]]:
     radius, rows = answer.radii[-1], []
     for row in answer.records():
         if row["radius"] == radius:
-            about = {"word": row["word"], "word_text": row["text"], "allowed": radius}
+            about = {"word": row["word"], "word_text": row["word_text"], "allowed": radius}
             rows.append(about | {"change": row["lower"], "upper": row["upper"]})
     return rows
