@@ -54,15 +54,51 @@ def test_texts_of_a_table_take_the_room_there_is(
     monkeypatch.setenv("COLUMNS", str(columns))
     text = "The tower stood behind a row of plane trees"
     row = {"subject": "m", "text_number": 1, "word": 1, "word_text": "tower", "word_kind": "content", "change": 0.5,
-           "relative": 1.0, "fall": 0.25, "probability": 0.9, "prediction": "positive", "flips": False}  # fmt: skip
+           "relative": 1.0, "fall": 0.25, "probability": 0.9, "prediction": "positive", "flips": False,
+           "radius": 0.1}  # fmt: skip
     show_corpus(ws.Corpus(("m",), (text,), "step", (row, {**row, "word": 2, "word_text": "stood"})))
     assert text[:letters] in capsys.readouterr().out
 
 
 def test_the_median_of_two_texts_lies_between_them(capsys: pytest.CaptureFixture[str]) -> None:
     row = {"subject": "m", "word": 1, "word_text": "a", "word_kind": "function", "change": 0.5, "relative": 1.0,
-           "probability": 0.9, "prediction": " the", "flips": False}  # fmt: skip
+           "probability": 0.9, "prediction": " the", "flips": False, "radius": 0.1}  # fmt: skip
     rows = tuple({**row, "text_number": k, "fall": fall} for k, fall in enumerate((0.1, 0.2), 1))
     show_corpus(ws.Corpus(("m",), ("a", "a"), "step", rows))
     shown = capsys.readouterr().out
-    assert "0.100 to 0.200, median 0.150" in shown and "' the'" in shown
+    assert "median 0.150, range 0.100 to 0.200" in shown and "' the'" in shown
+
+
+def flipped_texts(count: int, real_word: str) -> ws.Corpus:
+    """Make a table of texts, each flipped by a long word in the place of a long one."""
+    row = {"subject": "m", "word": 1, "word_text": "incomprehensible", "word_kind": "content", "rank": 1,
+           "prediction": "positive", "probability": 0.75, "radius": 1.0, "flips_at": 0.123, "flips_to": "negative",
+           "real_word": real_word, "real_distance": 0.567}  # fmt: skip
+    rows = tuple({**row, "text_number": k} for k in range(1, count + 1))
+    return ws.Corpus(("m",), ("an incomprehensible film",) * count, "quick", rows)
+
+
+@pytest.mark.parametrize("real_word", ["dull", "understandable", "comprehensible and more"])
+def test_the_word_that_flips_a_text_is_whole_at_80_columns(
+    real_word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    show_corpus(flipped_texts(20, real_word))
+    shown = capsys.readouterr().out
+    assert shown.count(f" incomprehensible > {real_word} ") == 20 and "more text" not in shown
+    table = [line for line in shown.splitlines() if "0.567" in line]
+    assert len(table) == 20 and all("0.123" in line and len(line) <= 80 for line in table)
+
+
+def test_a_narrow_terminal_wraps_the_word_that_flips(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    show_corpus(flipped_texts(1, "understandable"))
+    shown = capsys.readouterr().out
+    assert "understandable" in shown and "0.123" in shown and "0.567" in shown
+
+
+def test_more_than_twenty_texts_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    show_corpus(flipped_texts(23, "dull"))
+    assert "and 3 more texts: -o FILE saves all" in capsys.readouterr().out

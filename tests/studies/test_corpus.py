@@ -26,6 +26,7 @@ from wordsway.maps.base import moved
 from wordsway.measures.one_step import word_steps
 from wordsway.models.loading.load import read_tokenizer
 from wordsway.models.loading.locate import locate
+from wordsway.report.page import report_of
 from wordsway.studies.corpus import COLUMNS
 from wordsway.studies.estimates import mean_interval
 from wordsway.studies.run.store import Store
@@ -157,8 +158,8 @@ class TestCorpus:
         words = {row["text"]: row for row in found.words()}
         assert words["far"]["low"] == 0.0 and words["far"]["high"] > 2.0  # three texts, far apart
         assert words["two"]["low"] is None and words["two"]["value"] == 2.0
-        assert found.plot().get_xlim()[0] == 0.0
-        assert "2x in 2 texts" in next(label.get_text() for label in found.plot().get_yticklabels())
+        assert found.plot_words().get_xlim()[0] == 0.0
+        assert "3x in 3 texts" in next(label.get_text() for label in found.plot_words().get_yticklabels())
 
     def test_a_text_that_fails_is_named(self) -> None:
         long = "word " * 600
@@ -186,6 +187,105 @@ class TestCorpus:
     def test_errors(self, texts: list[str], options: dict[str, Any], words: str) -> None:
         with pytest.raises(ws.InputError, match=words):
             ws.measure_texts(texts, engine="inline", **options)
+
+
+def of_margins(margins: list[float], words: list[str], limit: float = 1.0, noise: float = 0.0) -> ws.Corpus:
+    """Make a table in which the k-th word of each text flips at k margins of that text, where that is allowed."""
+    draw, by_cell, texts = random.Random(0), {}, []
+    for number, margin in enumerate(margins):
+        texts.append(" ".join(words) + f" {number}")
+        rows = []
+        for k, word in enumerate(words, 1):
+            need = margin * k * (1 + draw.uniform(-noise, noise))
+            found = {"flips_at": need, "flips_to": "no"} if need <= limit else {"flips_at": None, "flips_to": None}
+            rows.append({"word": k, "word_text": word, "word_kind": "content", "prediction": "yes", "allowed": limit,
+                         "probability": 0.9, **found, "real_word": None, "real_distance": None})  # fmt: skip
+        by_cell["m", texts[-1]] = rows
+    return ws.Corpus.of(texts, ["m"], by_cell, {}, {}, "quick")
+
+
+class TestComparedWithinTheirTexts:
+    """Words are compared with the others of their text: how near a text is to a tie does not matter."""
+
+    def test_a_word_of_a_text_near_a_tie_has_no_advantage(self) -> None:
+        wide, near = of_margins([0.1, 0.1, 0.1], ["a", "b", "c"]), of_margins([0.1, 0.001, 0.02], ["a", "b", "c"])
+        for found in (wide, near):
+            assert [(line["text"], line["value"]) for line in found.words()] == [("a", 1.0), ("b", 0.5), ("c", 0.0)]
+            assert [row["easier_than"] for row in found.records()] == [1.0, 0.5, 0.0] * 3
+        # A word that stands in a text near a tie only, where it needs most.
+        one = of_margins([0.1, 0.1, 0.1], ["a", "b"])
+        rows = tuple(row | {"text_number": 4} for row in of_margins([0.001], ["x", "late"]).rows)
+        both = ws.Corpus(("m",), (*one.texts, "x late"), "quick", one.rows + rows)
+        assert {line["text"]: line["value"] for line in both.words()}["late"] == 0.0
+        assert both.words()[-1]["text"] == "late"
+
+    def test_words_without_a_flip_need_more_than_those_with_one(self) -> None:
+        found = of_margins([0.3], ["a", "b", "c", "d", "e"])  # the last two need more than is allowed
+        values = [row["easier_than"] for row in found.records()]
+        assert values == [1.0, 0.75, 0.5, 0.125, 0.125]
+        assert sum(values) / 5 == pytest.approx(0.5)  # of any text
+
+    def test_texts_without_a_flip_and_of_one_word_compare_nothing(self) -> None:
+        none, alone = of_margins([2.0, 0.1, 0.1, 0.1], ["a", "b"]), of_margins([0.1], ["a"])
+        assert [row["easier_than"] for row in none.records()[:2]] == [None, None]
+        line = none.words()[0]
+        assert (line["text"], line["texts"], line["compared"], line["flipped"]) == ("a", 4, 3, 0.75)
+        assert alone.words()[0]["value"] is None and alone.shared_words() == [] and alone.leading() == ""
+        assert none.finding().startswith("m: a change of one word flips 3 of 4 texts (0 by a real word); ")
+        assert none.finding().endswith("median 0.100, range 0.100 to over 1")
+        nothing = of_margins([2.0, 3.0], ["a", "b"])
+        assert nothing.finding() == "m: no change of one word, of up to 1 of its norm, was found to flip any of 2 texts"
+        assert nothing.plot().has_data() and [line["value"] for line in nothing.words()] == [None, None]
+
+    @pytest.mark.parametrize("texts", [1, 2, 3, 20])
+    def test_titles_name_no_word_and_few_texts_no_leader(self, texts: int, tmp_path: Path) -> None:
+        words = ["ypsilon", "zett", "eks"]
+        found = of_margins([0.1 + 0.01 * k for k in range(texts)], words, noise=0.05)
+        title = found.plot().get_title(loc="left")
+        assert not any(word in found.finding() + title for word in words) and f"{texts} text" in found.finding()
+        lead = report_of(found).lead
+        assert report_of(found).title == found.finding()
+        named = any("ypsilon" in line for line in lead)
+        assert named == (texts >= 3) == ("\u201cypsilon\u201d (easier than 100%)" in found.leading())
+        assert not any("zett" in line for line in lead)  # an average word
+
+    def test_a_word_that_is_not_separated_does_not_lead(self) -> None:
+        rows = tuple(
+            {"text_number": k, "subject": "m", "word": 1, "word_text": "far", "word_kind": "content", "radius": 1.0,
+             "flips_at": 0.1, "easier_than": value, "real_word": None}
+            for k, value in enumerate((0.2, 0.9, 1.0), 1)
+        )  # fmt: skip
+        found = ws.Corpus(("m",), ("far",) * 3, "quick", rows)
+        line = found.words()[0]
+        assert line["value"] == pytest.approx(0.7) and line["low"] < 0.5 and line["high"] == 1.0
+        assert found.leading() == (
+            "No word in three texts or more needs a smaller change than an average word of its texts, by its 95% "
+            "interval."
+        )
+
+    def test_a_file_of_an_earlier_version_is_compared_too(self) -> None:
+        found = of_margins([0.1, 0.2, 0.3], ["a", "b"])
+        rows = tuple({name: value for name, value in row.items() if name != "easier_than"} for row in found.rows)
+        earlier = ws.Corpus(("m",), found.texts, "quick", rows)
+        assert earlier.words() == found.words() and earlier.kinds() == found.kinds()
+
+
+class TestPicture:
+    def test_a_dot_for_each_text_and_words_beside_them(self) -> None:
+        found = of_margins([0.3, 0.1, 2.0], ["ypsilon", "zett"])
+        axes = found.plot()
+        assert len(axes.figure.axes) == 2
+        assert [line.get_xdata()[0] for line in axes.get_lines()] == pytest.approx([0.1, 0.3, 1.0])
+        assert [line.get_markerfacecolor() == "white" for line in axes.get_lines()] == [False, False, True]
+        assert [each.get_text() for each in axes.texts] == ["ypsilon", "ypsilon", "no flip found"]
+        labels = [label.get_text() for label in axes.get_yticklabels()]
+        assert [label.split()[0] for label in labels] == ["2", "1", "3"]
+        assert [label.get_text()[:7] for label in axes.figure.axes[1].get_yticklabels()] == ["ypsilon", "zett (2"]
+        assert len(of_margins([0.3], ["a", "b"]).plot().figure.axes) == 1  # no word in several texts
+
+    def test_many_texts_are_a_histogram(self) -> None:
+        axes = of_margins([0.01 * k for k in range(1, 51)], ["a", "b"]).plot_texts()
+        assert sum(bar.get_height() for bar in axes.patches) == 50 and axes.get_ylabel() == "texts"
 
 
 def invoke(*arguments: str) -> Any:

@@ -1,6 +1,5 @@
 """Text that `wordsway measure` prints about many texts."""
 
-import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,36 +17,32 @@ if TYPE_CHECKING:
 
 _INTERVALS = "95% intervals hold for all rows of a table together, and are given from three texts on."
 _LETTERS = 10  # of a text, and more where the terminal has room for them
-_FIRST = 10  # words, texts and errors that are shown
+_FIRST = 10  # words and errors that are shown
+_TEXTS = 20  # texts that are shown
+_SPARE = ("P", "prediction", "word")  # columns that go where a terminal is narrow, in this order
 _OF_FLIPS = (
-    "flips at: the smallest change of the word's embedding found to flip the prediction, in units of the embedding's "
-    "own norm (mean over texts, where one was found); found: in how many of its places. real word: how often one of "
-    "the real words tried in its place flips it."
+    "easier than: the share of the other words of its text that need a larger change to flip it (50% is an average "
+    "word), as a mean over texts, so that a text near a tie counts like any other; words without a flip need more than "
+    "those with one. found: share of places with a flip; real word: of those with a real word that flips."
 )
 _OF_TEXTS = (
-    "Of each text: the nearest real word that flips its prediction, in the place of which word, and at which distance; "
-    "then the word that needs the smallest change, and that change."
+    "flipped by: the nearest real word that flips the prediction, in the place of which word, at which distance; word: "
+    "the one that needs the smallest change, which is flips at. Both are in units of the embedding's own norm."
 )
 _OF_CHANGES = "relative: its change over the mean of its text (1 is an average word), as a mean over texts."
 _OF_STEPS = "One gradient step a word: a search (--budget quick) finds larger changes."
 
 
 def show_corpus(found: "Corpus") -> None:
-    """Print how much was measured, the texts, and which kinds of words and words lead."""
+    """Print how much was measured, the texts, and then what kinds of words and words have in common over texts."""
     console = Console(highlight=False)
     console.print(plain_cell(found.summary()), soft_wrap=True)
     for subject in found.subjects:
-        console.print(plain_cell(_sentence(found, subject)), soft_wrap=True)
-        narrow = Measurement.get(console, console.options, _texts(found, subject, _LETTERS)).maximum
-        console.print(_texts(found, subject, _LETTERS + max(0, console.width - narrow)))
-        flips = found.separating(subject) == "flips_at"
-        console.print(_grid("kind of word", found.kinds(subject), flips))
-        words = found.words(subject)
-        console.print(_grid("word", words[:_FIRST], flips))
-        if words and all(row["occurrences"] == 1 for row in words[:_FIRST]):
-            console.print("Each of these stands in one place only: examples, not a rule about the word.")
-        if len(words) > _FIRST:
-            console.print(f"and {len(words) - _FIRST} other words")
+        console.print(plain_cell(found.finding(subject)), soft_wrap=True)
+        console.print(_fitting(console, found, subject))
+        if len(found.by_text(subject)) > _TEXTS:
+            console.print(f"and {len(found.by_text(subject)) - _TEXTS} more texts: -o FILE saves all")
+        _over_texts(console, found, subject)
     kinds = {found.separating(subject) for subject in found.subjects}
     notes = ([_OF_TEXTS, _OF_FLIPS] if "flips_at" in kinds else []) + ([_OF_CHANGES] if kinds - {"flips_at"} else [])
     notes += [_OF_STEPS] if found.budget == "step" else []
@@ -62,52 +57,63 @@ def show_corpus(found: "Corpus") -> None:
         console.print(f"{len(found.failed)} texts failed; --json lists them")
 
 
+def _over_texts(console: Console, found: "Corpus", subject: str) -> None:
+    """Print the kinds of words, and the words that occur in several texts, if there are any."""
+    flips, shared = found.separating(subject) == "flips_at", found.shared_words(subject)
+    console.print(_grid("kind of word", found.kinds(subject), flips))
+    if not shared:
+        console.print("No word can be compared in several texts.")
+        return
+    console.print(_grid("word", shared[:_FIRST], flips))
+    if len(shared) > _FIRST:
+        console.print(f"and {len(shared) - _FIRST} other words of several texts")
+    if found.leading(subject):
+        console.print(plain_cell(found.leading(subject)), soft_wrap=True)
+
+
 def _intervals(found: "Corpus", subject: str) -> bool:
-    return any(row["low"] is not None for row in (*found.kinds(subject), *found.words(subject)[:_FIRST]))
+    return any(row["low"] is not None for row in (*found.kinds(subject), *found.shared_words(subject)[:_FIRST]))
 
 
-def _sentence(found: "Corpus", subject: str) -> str:
-    """Say in a line what separates the texts."""
-    rows, column = found.by_text(subject), found.separating(subject)
-    values = sorted(row[column] for row in rows if row[column] is not None)
-    if column != "flips_at":
-        what = "fall of the predicted probability" if column == "fall" else "relative change of the output"
-        middle = statistics.median(values)
-        return (
-            f"{subject}: {what}, largest of a text: {three(values[0])} to {three(values[-1])}, median {three(middle)}"
-        )
-    real = sum(row["real_word"] is not None for row in rows)
-    line = f"{subject}: one real word in the place of another flips the prediction of {real} of {len(rows)} texts"
-    if not values:
-        return f"{line}; no change of one word's embedding was found to"
-    return f"{line}, a change of one word's embedding that of {len(values)} (smallest {three(values[0])} of its norm)"
+def _fitting(console: Console, found: "Corpus", subject: str) -> Table:
+    """List the first texts, with as many letters of each as there is room for. Where there is too little room, columns
+    are left out; the words that flip a text are whole."""
+    wide, room, without = console.options.update(width=1000), -1, ()
+    for count in range(len(_SPARE) + 1):
+        without = _SPARE[:count]
+        narrow = _texts(found, subject, _LETTERS, without)
+        room = console.width - Measurement.get(console, wide, narrow).maximum
+        if room >= 0:
+            break
+    return _texts(found, subject, max(1, _LETTERS + room), without)
 
 
-def _texts(found: "Corpus", subject: str, width: int) -> Table:
-    """List the first texts, with so many letters of each, and what leads in each."""
-    rows, column = found.by_text(subject), found.separating(subject)
-    flips, predicted = column == "flips_at", "prediction" in rows[0]
-    table = Table(box=None, padding=(0, 1), collapse_padding=True, pad_edge=False)  # 80 columns are enough
+def _texts(found: "Corpus", subject: str, width: int, without: Sequence[str]) -> Table:
+    """List the first texts, with so many letters of each and some columns left out, and what leads in each."""
+    rows, column = found.by_text(subject)[:_TEXTS], found.separating(subject)
+    cells = [_cells(row, column) for row in rows]
+    cells = [{name: value for name, value in each.items() if name not in without} for each in cells]
+    table = Table(box=None, padding=(0, 1), collapse_padding=True, pad_edge=False)
     table.add_column("text", justify="right", min_width=4)
     table.add_column("", no_wrap=True, max_width=width)
-    titles = ["prediction", "P"] if predicted else []
-    titles += ["flipped by", "at", "word", "flips at"] if flips else ["word", column]
-    for title in titles:
+    for title in cells[0]:
         numbers = title in ("P", "at", "flips at", column)
-        if numbers:
-            table.add_column(title, justify="right", no_wrap=True, min_width=max(6, len(title)))
-        else:
-            table.add_column(title, no_wrap=True, max_width=15 if title == "flipped by" else 10)
-    for row in rows[:_FIRST]:
-        cells = [str(row["text_number"]), plain_cell(" ".join(row["text"].split()))]
-        cells += [plain_cell(class_name(row["prediction"])), probability_name(row["probability"])] if predicted else []
-        if flips:
-            real = "-" if row["real_word"] is None else f"{row['real_of']} > {row['real_word']}"
-            cells += [plain_cell(real), three(row["real_distance"])]
-        table.add_row(*cells, plain_cell(row["first_word"] or "-"), three(row[column]))
-    if len(rows) > _FIRST:
-        table.add_row("...", f"{len(rows) - _FIRST} more texts")
+        table.add_column(title, justify="right" if numbers else "left", no_wrap=numbers, overflow="fold")
+    for row, each in zip(rows, cells, strict=True):
+        table.add_row(str(row["text_number"]), plain_cell(" ".join(row["text"].split())), *each.values())
     return table
+
+
+def _cells(row: dict[str, Any], column: str) -> dict[str, Any]:
+    """Write what is known of a text, each under the title of its column."""
+    cells: dict[str, Any] = {}
+    if "prediction" in row:
+        cells |= {"prediction": plain_cell(class_name(row["prediction"])), "P": probability_name(row["probability"])}
+    if column == "flips_at":
+        real = "-" if row["real_word"] is None else f"{row['real_of']} > {row['real_word']}"
+        cells |= {"flipped by": plain_cell(real), "at": three(row["real_distance"])}
+    title = "flips at" if column == "flips_at" else column
+    return cells | {"word": plain_cell(row["first_word"] or "-"), title: three(row[column])}
 
 
 def _grid(heading: str, rows: Sequence[dict[str, Any]], flips: bool) -> Table:
@@ -115,12 +121,19 @@ def _grid(heading: str, rows: Sequence[dict[str, Any]], flips: bool) -> Table:
     table.add_column(heading, overflow="fold")
     spans = any(row["low"] is not None for row in rows)
     more = ["found", "real word"] if flips else ["flips"] if "flips" in rows[0] else []
-    for name in ("flips at" if flips else "relative", *(["95% interval"] if spans else []), *more, "places", "texts"):
+    for name in (
+        "easier than" if flips else "relative",
+        *(["95% interval"] if spans else []),
+        *more,
+        "places",
+        "texts",
+    ):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
-        cells = [three(row["value"])]
+        cells = ["-" if row["value"] is None else f"{row['value']:.0%}" if flips else three(row["value"])]
         if spans:
-            cells.append("-" if row["low"] is None else f"{row['low']:.2f} to {row['high']:.2f}")
+            digits = ".0%" if flips else ".2f"
+            cells.append("-" if row["low"] is None else f"{row['low']:{digits}} to {row['high']:{digits}}")
         cells += [f"{row[name]:.0%}" for name in (("flipped", "real") if flips else more)]
         table.add_row(plain_cell(row["text"]), *cells, str(row["occurrences"]), str(row["texts"]))
     return table

@@ -8,27 +8,52 @@ from wordsway.report.measurement import facts_of
 from wordsway.report.parts import Facts, Grid, Heading, Report
 from wordsway.report.svg import picture
 from wordsway.studies.corpus import COLUMNS, Corpus
+from wordsway.studies.corpus_pictures import MOST_DOTS
 from wordsway.support.digits import count_of
 
+# Columns of the tables of a page in their order, the most important first, with their titles.
 _TEXTS = {
     "text_number": "number",
+    "text": "text",
     "real_of": "replaced",
     "real_word": "by real word",
     "real_distance": "distance",
     "first_word": "changed",
     "flips_at": "flips at",
+    "prediction": "prediction",
+    "probability": "P",
     "flips_to": "flips to",
     "flipped": "words that flip",
     "real_flips": "by a real word",
+    "words": "words",
 }
-_CHANGED = {"first_word": "changed most", "mean": "mean of its words", "flips": "words that flip"}
-_WORDS = {"text": "word", "occurrences": "places", "low": "95% from", "high": "95% to", "flips": "share that flips"}
-_FLIPPED = {"value": "flips at (mean)", "flipped": "share of places with a flip", "real": "share with a real word"}
+_CHANGED = {
+    "text_number": "number",
+    "text": "text",
+    "first_word": "changed most",
+    "fall": "fall",
+    "change": "change",
+    "mean": "mean of its words",
+    "prediction": "prediction",
+    "probability": "P",
+    "flips": "words that flip",
+    "words": "words",
+}
+_COMPARED = {"low": "95% from", "high": "95% to"}
+_COUNTED = {"texts": "texts", "occurrences": "places"}
+_FLIPPED = {"flipped": "flip found", "real": "by a real word"}  # shares of the places
+_LAST = ("prediction", "probability", "radius", "tried", "text", "subject")  # of the table of all words
 
 _NOTE = (
     "The nearest real word that flips the prediction, in the place of which word and at which distance; then the word "
     "that needs the smallest change of its embedding, and that change. Both are in units of the embedding's own norm."
 )
+_EASIER = (
+    "Easier than: the share of the other words of its text that need a larger change to flip it (0.5 is an average "
+    "word), as a mean over texts, so that a text near a tie counts like any other. Words without a flip need more than "
+    "those with one; texts without any flip are not compared. Flip found, by a real word: shares of its places."
+)
+_COUNTING = "Words are counted without regard to case. 95% intervals hold together, and are given from three texts on."
 
 
 def of_corpus(result: Corpus) -> Report:
@@ -38,7 +63,7 @@ def of_corpus(result: Corpus) -> Report:
         if len(result.subjects) > 1:
             parts.append(Heading(subject, result.finding(subject)))
         parts += _about(result, subject)
-    rows = [{k: v for k, v in row.items() if k != "text"} for row in result.records()]
+    rows = [_important_first(row) for row in result.records()]
     more = "The texts are in the table above; files that are saved as .csv or .parquet have them in every row."
     parts.append(Grid.of("Every word of every text", "words", rows, more=more))
     shown = [name for name in COLUMNS if any(name in row for row in rows)]
@@ -49,6 +74,7 @@ def of_corpus(result: Corpus) -> Report:
     known += facts_of(made) or [("version", f"wordsway {result.version}")]
     parts.append(Facts("How it was made", known, made.get("command")))
     lead = [f"{count_of(len(result.rows), 'word')} of {count_of(result.measured, 'text')} were measured."]
+    lead += [result.leading()] if result.leading() else []
     lead += [f"{len(result.empty)} texts are empty."] if result.empty else []
     lead += [f"{len(result.failed)} texts could not be measured; the errors are below."] if result.failed else []
     return Report(result.finding(), [*lead, NOT_IMPORTANCE], parts)
@@ -67,26 +93,42 @@ def of_texts(result: TextResults) -> Report:
 
 
 def _about(result: Corpus, subject: str) -> list[Any]:
-    """Make the picture of a subject's words, the table of texts and the tables over all texts."""
+    """Make the table of a subject's texts, the picture of them, and the tables over all texts."""
     flips = result.separating(subject) == "flips_at"
-    caption = ["Each dot is a word, counted without regard to case; in brackets: how often it occurs."]
-    first = "Words that need the smallest change to flip the prediction" if flips else "Words with the largest change"
-    if any(row["low"] is not None for row in result.words(subject)[:20]):
-        caption.append("Lines are 95% intervals of the mean that hold together, for words of three texts or more.")
-    shown = [picture(result.plot().figure, first, caption)] if subject == result.subjects[0] else []
-    texts = [_named(row, _TEXTS | ({} if flips else _CHANGED)) for row in result.by_text(subject)]
+    texts = [_named(row, _TEXTS if flips else _CHANGED) for row in result.by_text(subject)]
     title = "What flips each text" if flips else "What changes each text most"
-    names = _WORDS | (_FLIPPED if flips else {"value": "change over the mean of its text"})
-    note = "Words are counted without regard to case. 95% intervals hold together, and are given from three texts on."
+    value = {"text": "word", "value": "easier than" if flips else "change over the mean of its text"}
+    names = value | _COMPARED | _COUNTED | (_FLIPPED if flips else {"flips": "share that flips"})
+    note = f"{_EASIER} {_COUNTING}" if flips else _COUNTING
     words = [_named(row, names) for row in result.words(subject)]
     kinds = [_named(row, names | {"text": "kind of word"}) for row in result.kinds(subject)]
-    grids = [
+    return [
         Grid.of(title, "texts", texts, more=_NOTE if flips else ""),
-        Grid.of("Words over all texts", "over-texts", words, more=note),
+        *([_picture(result, flips)] if subject == result.subjects[0] else []),
         Grid.of("Kinds of words over all texts", "kinds", kinds),
+        Grid.of("Words over all texts", "over-texts", words, more=note),
     ]
-    return [*shown, *grids]
+
+
+def _picture(result: Corpus, flips: bool) -> Any:
+    """Draw the texts of the first subject, and the words that several of them have."""
+    caption = [f"Each dot is a text, beside it the word that {'needs least' if flips else 'changes it most'}."]
+    if result.measured > MOST_DOTS:
+        caption = ["How the texts are distributed."]
+    if shared := result.shared_words():
+        caption.append("At the right, each dot is a word; in brackets: how often it occurs.")
+        if shared[0]["low"] is not None:
+            caption.append("Lines are 95% intervals of the mean that hold together, for words of three texts or more.")
+    title = "The smallest change that flips each text" if flips else "The largest change of each text"
+    return picture(result.plot().figure, title, caption)
+
+
+def _important_first(row: dict[str, Any]) -> dict[str, Any]:
+    """Order a row of the table of all words: its text's number, the word and what was found, then the rest."""
+    own = [name for name in row if name not in COLUMNS]
+    first = [name for name in COLUMNS if name in row and name not in _LAST]
+    return {name: row[name] for name in (*first, *own, *_LAST) if name in row and name != "text"}
 
 
 def _named(row: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    return {names.get(name, name): value for name, value in row.items()}
+    return {title: row[name] for name, title in names.items() if name in row}

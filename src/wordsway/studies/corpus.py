@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from wordsway import __version__
-from wordsway.studies.estimates import mean_interval
+from wordsway.studies.corpus_findings import about_texts, about_words
+from wordsway.studies.corpus_pictures import draw_texts, draw_words, height_of, panels
+from wordsway.studies.word_ranking import ranked, with_easier_than
 from wordsway.support.digits import count_of
 from wordsway.support.errors import InputError
-from wordsway.support.plotting import BLUE, dots, new_axes, plain
+from wordsway.support.plotting import new_axes
 from wordsway.support.result import Result
 
 # Columns of the table in their order, and what each of them says. A table has those that apply to what was measured.
@@ -27,6 +29,8 @@ COLUMNS = {
     "radius": "the largest change of the word's embedding that was allowed, in units of the embedding's own norm",
     "flips_at": "the smallest change found that flips the prediction, in the same units; empty: none found",
     "flips_to": "the prediction after that change",
+    "easier_than": "share of the other words of its text that need a larger change to flip it: 0.5 is an average word, "
+    "words without a flip need more than those with one; empty: nothing to compare with",
     "real_word": "the nearest real word that flips the prediction in its place; empty: none of those tried",
     "real_distance": "the distance of that real word, in the same units",
     "tried": "how many real words were tried in its place, the nearest first",
@@ -40,8 +44,6 @@ COLUMNS = {
     "upper": "no change within the radius can exceed this",
     "relative": "fall or change over its mean in the text: 1 is an average word there",
 }
-_ENOUGH = 200  # words of all texts from which a word must occur a few times to be listed
-_FEW = 3  # those few times; and the texts from which a mean has an interval
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,17 +121,20 @@ class Corpus(Result):
         return found
 
     def words(self, subject: str | None = None) -> list[dict[str, Any]]:
-        """Rank the words that occur often enough, without regard to case. `value` is the mean over texts of what
-        separates words: `flips_at` where a flip was found (`flipped` is the share of occurrences, `real` that with a
-        real word), else `relative`. From three texts on it has an interval (`low` to `high`); all of them
-        hold together with a probability of 95% (Bonferroni's)."""
-        rows = self._of(subject)
-        least = _FEW if len(rows) >= _ENOUGH else 1
-        return self._ranked([(row["word_text"].casefold(), row) for row in rows], least)
+        """Rank the words that occur often enough, without regard to case. `value` compares a word with the others of
+        its own text, so it does not depend on how near the text is to a tie: the mean over texts of `easier_than` of a
+        prediction (`flipped` is the share of occurrences with a flip, `real` that with a real word), else of
+        `relative`. From three texts on it has an interval (`low` to `high`), by which words are ranked; all of them
+        hold together with a probability of 95% (Bonferroni's). `compared` counts the texts that have a value."""
+        return ranked(self._of(subject), lambda row: row["word_text"].casefold(), rare=False)
 
     def kinds(self, subject: str | None = None) -> list[dict[str, Any]]:
         """Rank the kinds of words in the same way."""
-        return self._ranked([(row["word_kind"], row) for row in self._of(subject)], 1)
+        return ranked(self._of(subject), lambda row: row["word_kind"], rare=True)
+
+    def shared_words(self, subject: str | None = None) -> list[dict[str, Any]]:
+        """Return the words that can be compared in several texts, in the order of `words`."""
+        return [line for line in self.words(subject) if line["compared"] > 1]
 
     def by_text(self, subject: str | None = None) -> list[dict[str, Any]]:
         """Summarise each text: its prediction, the nearest real word that flips it (`real_word` for `real_of`), the
@@ -160,65 +165,53 @@ class Corpus(Result):
         return found
 
     def finding(self, subject: str | None = None) -> str:
-        """Say which word leads, in a sentence."""
-        name, first = subject or self.subjects[0], self.words(subject)[0]
-        word = f"\u201c{first['text']}\u201d"
-        if self.separating(subject) != "flips_at":
-            return f"{name}: {word} can change the output most, {first['value']:.2g} times an average word of its text"
-        texts = self.by_text(subject)
-        flipped = sum(row["flips_at"] is not None for row in texts)
-        line = f"{name}: a change of one word flips {flipped} of {len(texts)} texts"
-        return line if first["value"] is None else f"{line}; {word} needs least, {first['value']:.2g} of its norm"
+        """Say how many texts flip, and the median and spread over texts of what one word can do."""
+        limit = self._of(subject)[0]["radius"]  # the same in all rows
+        about = about_texts(self.by_text(subject), self.separating(subject), limit)
+        return f"{subject or self.subjects[0]}: {about}"
+
+    def leading(self, subject: str | None = None) -> str:
+        """Say which words are separated from an average word of their texts over three texts or more; empty where no
+        word occurs in as many."""
+        return about_words(self.words(subject), self.separating(subject))
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the words that lead for the first subject. Returns the axes."""
-        flips = self.separating() == "flips_at"
-        ranked = [each for each in self.words() if each["value"] is not None][:20]
-        names = [f"{each['text']} ({_times(each, flips)})" for each in ranked]
-        spans = [None if each["low"] is None else (each["low"], each["high"]) for each in ranked]
-        label = "change over the mean of its text (dotted: an average word)"
-        if flips:
-            label = "smallest change found that flips, over the word's norm (dotted: most allowed)"
-        label += "\nmean over texts; line: 95% interval" if any(spans) else "\nmean over texts"
-        mark = self.rows[0]["radius"] if flips else 1.0
-        title = self.finding().replace("; ", "\n").replace(" most, ", " most,\n")
-        return dots(ax, names, [each["value"] for each in ranked], spans, mark, label, title)
+        """Draw the texts of the first subject, and beside them the words that occur in several. On a given `ax`, only
+        the texts. Returns the axes of the texts."""
+        if ax is not None:
+            return self.plot_texts(ax)
+        shared = self.shared_words()
+        places = panels(len(shared), height_of(len(self.by_text())))
+        if shared:
+            draw_words(places[1], shared, self.separating())
+        return self.plot_texts(places[0])
 
     def plot_texts(self, ax: Any = None) -> Any:
-        """Draw how the smallest flip (or the largest fall or change) of a text is distributed over the texts. Returns
-        the axes."""
-        axes = ax or new_axes(7.4, 3.6)
-        column = self.separating()
-        rows = [row for row in self.by_text() if row[column] is not None]
-        axes.hist([row[column] for row in rows], bins=min(30, max(5, len(rows) // 4)), color=BLUE, alpha=0.8)
-        most = "smallest" if column == "flips_at" else "largest"
-        axes.set_xlabel(plain(f"{most} {column} of a word of the text"))
-        axes.set_ylabel("texts")
-        title = f"{self.subjects[0]}: {len(rows)} of {self.measured} texts" + (" flip" if column == "flips_at" else "")
-        axes.set_title(plain(title), loc="left", fontsize=10, fontweight="bold")
-        axes.spines[["top", "right"]].set_visible(False)
-        return axes
+        """Draw the smallest flip (or the largest fall or change) of each text with the word that needs it, or of more
+        than 40 texts how it is distributed. Returns the axes."""
+        lines = self.by_text()
+        axes = ax or new_axes(8.0, 1.7 + 0.28 * height_of(len(lines)))
+        title = self.finding().replace("; ", "\n").replace(": median", ":\nmedian")
+        return draw_texts(axes, lines, self.separating(), self.rows[0]["radius"], title)
+
+    def plot_words(self, ax: Any = None) -> Any:
+        """Draw the words that occur in several texts. Returns the axes."""
+        shared = self.shared_words()
+        if not shared:
+            raise InputError("no word can be compared in several texts")
+        return draw_words(ax, shared, self.separating())
 
     def _of(self, subject: str | None) -> list[dict[str, Any]]:
         wanted = self.subjects[0] if subject is None else subject
         if wanted not in self.subjects:
             raise InputError(f"{wanted!r} was not measured; use one of: {', '.join(self.subjects)}", argument="subject")
-        return [row for row in self.rows if row["subject"] == wanted]
-
-    def _ranked(self, named: Sequence[tuple[str, dict[str, Any]]], least: int) -> list[dict[str, Any]]:
-        groups: dict[str, list[dict[str, Any]]] = {}
-        for name, row in named:
-            groups.setdefault(name, []).append(row)
-        flips = bool(named) and "flips_at" in named[0][1]
-        shown = {name: rows for name, rows in groups.items() if len(rows) >= least}
-        lines = [_line(name, rows, flips, len(shown)) for name, rows in shown.items()]
-        if flips:
-            return sorted(
-                lines, key=lambda line: (-line["flipped"], math.inf if line["value"] is None else line["value"])
-            )
-        if least > 1:  # of many words, one that leads should lead in its texts together
-            return sorted(lines, key=lambda line: (-(line["low"] or 0.0), -line["value"]))
-        return sorted(lines, key=lambda line: -line["value"])
+        rows = [row for row in self.rows if row["subject"] == wanted]
+        if not rows or "flips_at" not in rows[0] or "easier_than" in rows[0]:
+            return rows
+        texts: dict[int, list[dict[str, Any]]] = {}  # of a file of an earlier version
+        for row in rows:
+            texts.setdefault(row["text_number"], []).append(row)
+        return [row for each in texts.values() for row in with_easier_than(each)]
 
 
 def _completed(answer: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -230,7 +223,10 @@ def _completed(answer: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             full["fall"] = row["probability"] - row["probability_after"]
         rows.append({name: full[name] for name in COLUMNS if name in full and name not in ("text", "subject")})
     separating = next((name for name in ("flips_at", "fall", "change") if rows and name in rows[0]), "flips_at")
-    if separating != "flips_at":
+    if separating == "flips_at":
+        rows = with_easier_than(rows)
+        rows = [{name: row[name] for name in COLUMNS if name in row} for row in rows]  # in their order
+    else:
         mean = statistics.fmean(row[separating] for row in rows) or 1.0
         rows = sorted((row | {"relative": row[separating] / mean} for row in rows), key=lambda row: -row[separating])
     if all(row.get("upper") is None for row in rows):
@@ -238,36 +234,8 @@ def _completed(answer: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _line(name: str, rows: Sequence[dict[str, Any]], flips: bool, together: int) -> dict[str, Any]:
-    """Summarise the occurrences of a word, one of `together`: the mean over texts of the mean of each text."""
-    column = "flips_at" if flips else "relative"
-    groups: dict[int, list[float]] = {}
-    for row in rows:
-        if row[column] is not None:
-            groups.setdefault(row["text_number"], []).append(row[column])
-    texts = len({row["text_number"] for row in rows})
-    line: dict[str, Any] = {"text": name, "occurrences": len(rows), "texts": texts, "value": None}
-    line |= {"low": None, "high": None}
-    if groups:
-        mean = mean_interval([statistics.fmean(values) for values in groups.values()], together)
-        line["value"] = mean.value
-        if len(groups) >= _FEW and mean.low is not None:
-            line |= {"low": max(0.0, mean.low), "high": mean.high}  # no value can be negative
-    if flips:
-        line |= {"flipped": _count(rows, "flips_at") / len(rows), "real": _count(rows, "real_word") / len(rows)}
-    elif "flips" in rows[0]:
-        line["flips"] = statistics.fmean(row["flips"] for row in rows)
-    return line
-
-
 def _count(rows: Sequence[dict[str, Any]], column: str) -> int:
     return sum(row[column] is not None for row in rows)
-
-
-def _times(line: Mapping[str, Any], flips: bool) -> str:
-    """Count the occurrences of a word, and of those the ones that flip where not all do."""
-    some = f"{round(line['flipped'] * line['occurrences'])} of " if flips and line["flipped"] < 1 else ""
-    return f"{some}{line['occurrences']}x in {line['texts']} text{'s' if line['texts'] > 1 else ''}"
 
 
 def check_columns(columns: Any, count: int) -> dict[str, list[Any]]:
