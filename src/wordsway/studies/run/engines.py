@@ -139,7 +139,7 @@ def _new_pool(workers: int) -> ProcessPoolExecutor:
 
     for _ in range(_STARTS):
         context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_parent)
+        pool, processes = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_parent), list[Any]()
         try:
             processes, first = _start_workers(pool)
             first.result()
@@ -170,7 +170,7 @@ def _start_workers(pool: ProcessPoolExecutor) -> tuple[list[Any], Future[None]]:
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
     try:
         with signals_held():
-            pool._launch_processes()
+            pool._launch_processes()  # pyright: ignore[reportAttributeAccessIssue]
             processes = list((pool._processes or {}).values())
             return processes, pool.submit(answer)
     finally:
