@@ -137,3 +137,8 @@ class TestOthers:
     def test_help_is_there(self) -> None:
         for command in ("layers", "attention", "substitute"):
             assert "--model" in run(command, "--help")
+
+    def test_help_of_commands_about_a_prediction_names_no_model_without_one(self) -> None:
+        for command in ("flip", "ranges"):
+            shown = run(command, "--help")
+            assert "sentiment (bundled)" in shown and "minilm" not in shown and "mpnet" not in shown

@@ -47,6 +47,7 @@ def offered(line: str, shell: str = "bash", **environment: str) -> list[str]:
         ("wordsway run k", {"knob"}),
         ("wordsway generalize --objective align,", {"align,error", "align,penalized"}),
         ("wordsway measure --model s", {"sentiment"}),
+        ("wordsway flip --model ", {"sentiment"}),
         ("wordsway measure --encoder s", {"synthetic"}),
     ],
 )

@@ -25,9 +25,7 @@ Predictor = Annotated[str, predictor_option("the folder, .gguf file or hub id of
 class FlipOptions(ModelOptions):
     """Options of a command about a prediction."""
 
-    model: Annotated[str, predictor_option("a classifier or causal model: a folder, .gguf file or hub id")] = (
-        "sentiment"
-    )
+    model: Predictor = "sentiment"
 
 
 @app.command(cls=TextCommand)

@@ -126,7 +126,7 @@ def _others(table: dict[tuple[Any, ...], Entry], shared: set[tuple[Any, ...]]) -
 def _group(key: dict[str, Any]) -> str:
     """Name the group of a row: what it has beside its word, or the first of several that tell rows apart."""
     beside = [(name, value) for name, value in key.items() if name not in WORD]
-    some = beside if "word" in key else beside[: len(beside) - 1][:1]
+    some = beside if "word" in key else beside[:1] if len(beside) > 1 else []
     return ", ".join(str(value) if isinstance(value, str) else f"{name} {value}" for name, value in some)
 
 
