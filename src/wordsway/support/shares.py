@@ -1,5 +1,5 @@
-"""How much of its work each worker process has done, for the driver to read. This module imports nothing heavy: a
-worker reads it before its libraries.
+"""Progress of worker processes, for their driver to read: how much of its job each has done. This module imports
+nothing heavy: a worker reads it before its libraries.
 
 Shares lie in memory that the processes have in common, without a lock: a worker that is killed would keep it.
 """
