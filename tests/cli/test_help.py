@@ -66,6 +66,10 @@ def test_measure_fits_on_75_lines() -> None:
     assert len(shown("measure")) <= 75
 
 
+def test_the_budget_step_is_explained() -> None:
+    assert "step: one gradient step a word" in " ".join(" ".join(shown("measure")).split())
+
+
 @pytest.mark.parametrize("option", SHARED + EXTENDED)
 def test_one_option_has_one_text(option: str) -> None:
     texts = {name: options_of(name)[option].help for name in COMMANDS if option in options_of(name)}

@@ -249,3 +249,24 @@ def test_ten_thousand_points(page: Pages, tmp_path: Path) -> None:
         " document.body.offsetHeight; return performance.now() - t; }"
     )
     assert took < 3000 and "of 10,000 rows" in tab.locator(".count").inner_text()
+
+
+def test_texts_come_first_and_what_flips_them_is_seen_without_scrolling(page: Pages) -> None:
+    row = {"subject": "m", "word": 1, "word_text": "incomprehensible", "word_kind": "content", "rank": 1,
+           "prediction": "positive", "probability": 0.75, "radius": 1.0, "flips_at": 0.123, "flips_to": "negative",
+           "easier_than": 0.5, "real_word": "understandable", "real_distance": 0.567}  # fmt: skip
+    rows = tuple({**row, "text_number": k} for k in (1, 2, 3))
+    texts = tuple(f"A film of {k} hours, and an incomprehensible one " + "at that, " * 20 for k in (1, 2, 3))
+    tab = page(width=1280, height=900)
+    tab.set_content(report_html(ws.Corpus(("m",), texts, "quick", rows, {"id": [7, 8, 9]})))
+    first, every = tab.locator("section.grid").first, tab.locator("section.grid").last
+    assert first.locator("h2, h3").inner_text() == "What flips each text"
+    assert first.bounding_box()["y"] < tab.locator("figure").first.bounding_box()["y"]
+    for table, names in ((first, ("replaced", "by", "distance", "changed", "flips at")),
+                         (every, ("text_number", "word_text", "flips_at", "easier_than", "real_word"))):  # fmt: skip
+        frame = table.locator(".scroll").bounding_box()
+        ends = table.locator("th").evaluate_all(
+            "all => all.map(e => [e.innerText.trim(), e.getBoundingClientRect().right])"
+        )
+        for name in names:
+            assert dict(ends)[name] <= frame["x"] + frame["width"], name

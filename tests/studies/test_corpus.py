@@ -1,5 +1,6 @@
 """Many texts: what one gradient step finds, tables in every format, runs that are stopped, several models."""
 
+import inspect
 import json
 import math
 import os
@@ -18,6 +19,7 @@ import pytest
 import torch
 from scipy.stats import t as student
 from torch.autograd.functional import jacobian
+from typer.main import get_command
 
 import wordsway as ws
 from wordsway.cli.main import app
@@ -29,6 +31,7 @@ from wordsway.models.loading.locate import locate
 from wordsway.report.page import report_of
 from wordsway.studies.corpus import COLUMNS
 from wordsway.studies.estimates import mean_interval
+from wordsway.studies.run import engines
 from wordsway.studies.run.store import Store
 from wordsway.testing.output_tests import small_model
 
@@ -134,6 +137,37 @@ class TestCorpus:
         assert words["smile"]["occurrences"] == 2 and words["a"]["occurrences"] == 2  # "A" and "a"
         assert [row["words"] for row in found.by_text()] == [4, 8, 4]
         assert {row["text"] for row in found.kinds()} == {"content", "function", "punctuation"}
+
+    def test_progress_moves_inside_texts_on_processes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(engines, "_LOOK", 0.002)
+        told: list[tuple[int, int, str]] = []
+        texts = ["I love her smile and the way that she laughs", "One"]
+        options: dict[str, Any] = {"map": "raf", "budget": "quick", "engine": "processes", "workers": 2}
+        found = ws.measure_texts(texts, **options, progress=lambda *done: told.append(done))
+        assert found.measured == 2 and told[-1][:2] == (11, 11)
+        assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
+        assert len({done for done, _, _ in told} - {0, 1, 10, 11}) >= 2  # inside the longer text
+        assert "texts 1-2 of 2" in {label for _, _, label in told}
+
+    def test_python_measures_here_unless_asked(self) -> None:
+        assert inspect.signature(ws.measure_texts).parameters["engine"].default == "inline"
+        command: Any = dict(get_command(app).commands)["measure"]  # pyright: ignore[reportAttributeAccessIssue]
+        assert next(each for each in command.params if each.name == "engine").default == "processes"
+
+    def test_a_script_without_a_guard_is_told_which_call_to_move(self, tmp_path: Path) -> None:
+        script = tmp_path / "unguarded.py"
+        script.write_text(
+            "import wordsway as ws\n"
+            "try:\n"
+            "    ws.measure_texts(['One', 'Two'], map='rf', budget=8, engine='processes', workers=2)\n"
+            "except ws.InputError as error:\n"
+            "    print(error)\n"
+        )
+        done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+        assert done.stdout.startswith(
+            "worker processes cannot start; in a script of your own, call measure_texts below"
+        )
+        assert done.stdout.count("\n") == 1 and "Traceback" not in done.stderr  # workers do not do the work again
 
     def test_own_columns_are_carried_over(self) -> None:
         columns = {"id": [7, 8], "word": ["x", None], "day": [date(2026, 1, 2), date(2026, 1, 3)]}

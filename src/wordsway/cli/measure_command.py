@@ -142,7 +142,7 @@ def measure(
         option(
             SEARCH,
             "EFFORT",
-            f"{BUDGET} Or evaluations a token; of a table also step.",
+            f"{BUDGET} Or evaluations a token; of a table also step: one gradient step a word, quickest.",
             autocompletion=completion.one_of(*names.BUDGETS),
             show_default="default",
         ),

@@ -13,10 +13,10 @@ from wordsway.support.digits import count_of
 
 # Columns of the tables of a page in their order, the most important first, with their titles.
 _TEXTS = {
-    "text_number": "number",
+    "text_number": "no.",
     "text": "text",
     "real_of": "replaced",
-    "real_word": "by real word",
+    "real_word": "by",
     "real_distance": "distance",
     "first_word": "changed",
     "flips_at": "flips at",
@@ -28,7 +28,7 @@ _TEXTS = {
     "words": "words",
 }
 _CHANGED = {
-    "text_number": "number",
+    "text_number": "no.",
     "text": "text",
     "first_word": "changed most",
     "fall": "fall",

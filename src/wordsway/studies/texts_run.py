@@ -20,7 +20,7 @@ from wordsway.studies.run.store import Store, has_run
 from wordsway.studies.run.worker import Report
 from wordsway.studies.study import Job, Study
 from wordsway.support.errors import InputError
-from wordsway.support.progress import as_function, heard_within, takes_progress
+from wordsway.support.progress import as_function, takes_progress
 from wordsway.support.public_gate import public
 
 Tell = Callable[[int, int, str], None]  # words done, words in all, the text that is measured
@@ -31,31 +31,39 @@ class _Told(Silent):
 
     def __init__(self, progress: Tell | None) -> None:
         self.progress = progress or (lambda done, total, label: None)
-        self.done, self.total, self.label, self.current = 0, 0, "", 0
+        self.done, self.total, self.most_told = 0, 0, 0
         self.texts, self.finished_texts = 0, 0
+        self.running: dict[str, int] = {}  # words that are done of each text that is measured
         self.errors: dict[tuple[str, str], str] = {}
 
     def begin(self, plan: Plan, engine: Any) -> None:
         self.total, self.texts = sum(_words(job) for job in plan.pending), len(plan.pending)
-        self._tell(0)
+        self._tell()
 
     def started(self, job: Job) -> None:
-        self.current = _words(job)
+        self.running[job.key] = 0
+        self._tell()
 
-    def within(self, done: int, total: int) -> None:
-        self._tell(int(self.current * done / max(total, 1)))
+    def within(self, job: Job, share: float) -> None:
+        self.running[job.key] = int(_words(job) * share)
+        self._tell()
 
     def finished(self, job: Job, report: Report) -> None:
         self.done += _words(job)
+        self.running.pop(job.key, None)
         self.finished_texts += 1
         cell = _cell(job)
         if report.error is not None:
             self.errors[cell.model or cell.map or "", cell.text] = report.error
-        self._tell(0)
+        self._tell()
 
-    def _tell(self, more: int) -> None:
-        here = min(self.finished_texts + 1, self.texts)
-        self.progress(min(self.done + more, self.total), self.total, f"text {here} of {self.texts}")
+    def _tell(self) -> None:
+        done = min(self.done + sum(self.running.values()), self.total)
+        self.most_told = max(self.most_told, done)  # a text that is measured again does not count backwards
+        first = min(self.finished_texts + 1, self.texts)
+        last = min(self.finished_texts + len(self.running), self.texts)
+        here = f"texts {first}-{last}" if last > first else f"text {first}"
+        self.progress(self.most_told, self.total, f"{here} of {self.texts}")
 
 
 _WORDS = re.compile(r"\w+|[^\w\s]")  # and marks, which are measured like words; a model's own words may differ a little
@@ -119,8 +127,7 @@ class TextsRun:
         """Measure what is missing, and put everything into the order of the texts."""
         told = _Told(progress)
         options: dict[str, Any] = {"workers": self.workers, "scheduler": self.scheduler, "watcher": told}
-        with heard_within(told.within):
-            table = run(self.study, self.store, self.engine, retry_failed=True, **options)
+        table = run(self.study, self.store, self.engine, retry_failed=True, **options)
         if not table.rows:
             raise InputError(f"no text could be measured: {next(iter(table.failed.values()))}")
         by_cell: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -143,7 +150,7 @@ def measure_texts(
     max_tokens: int | None = None,
     seed: int = 0,
     store: str | os.PathLike[str] | None = None,
-    engine: str = "processes",
+    engine: str = "inline",
     workers: int | None = None,
     scheduler: str | None = None,
     progress: Tell | bool | None = None,
@@ -158,9 +165,10 @@ def measure_texts(
 
     `columns` are columns of your own, a dict of lists or a data frame, with a value for each text; they are carried
     over. With `store`, a folder, every text is kept there as soon as it is measured, and a call that was stopped goes
-    on where it was. `engine` is one of `run`: all give the same table. Texts that are too long are errors of those
-    texts (`failed`) unless `max_tokens` crops them; empty ones are counted. `progress` gets (words done, words in all,
-    the text that is measured), of the texts that are still to be measured; True shows it.
+    on where it was. `engine`, `workers` and `scheduler` are those of `run`: all give the same table, and "processes" is
+    quicker for many texts (in a script, call it below `if __name__ == "__main__":`). Texts that are too long are errors
+    of those texts (`failed`) unless `max_tokens` crops them; empty ones are counted. `progress` gets (words done, words
+    in all, the text that is measured), of the texts that are still to be measured; True shows it.
     """
     options = {"output": output, "radius": radius, "budget": budget, "max_tokens": max_tokens, "seed": seed}
     place: dict[str, Any] = {"store": store, "engine": engine, "workers": workers, "scheduler": scheduler}

@@ -5,6 +5,8 @@ import os
 import signal
 import threading
 
+WORKER = "WORDSWAY_WORKER"  # in the environment of a worker while it starts
+
 
 def follow_parent() -> None:
     """In a worker: Ctrl-C is the driver's business; when the driver is gone, so is the worker."""
@@ -37,6 +39,16 @@ def _end_with_parent(parent: int | None) -> None:
     except (OSError, AttributeError):
         return  # another libc: the thread follows
     if parent is not None and os.getppid() != parent:  # it went before the kernel was asked
+        os._exit(1)
+
+
+def leave_unguarded_script() -> None:
+    """End a worker that, while it starts, is asked to start workers itself: it reads its parent's script, in which the
+    call does not stand below `if __name__ == '__main__':`. Its parent says so, once and for all workers."""
+    import multiprocessing
+
+    starting = getattr(multiprocessing.current_process(), "_inheriting", False)
+    if starting and WORKER in os.environ:
         os._exit(1)
 
 

@@ -11,6 +11,7 @@ import inspect
 import os
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextvars import ContextVar
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from wordsway.support.errors import InputError, PlaceError, one_line
@@ -18,6 +19,7 @@ from wordsway.support.errors import InputError, PlaceError, one_line
 Thing = TypeVar("Thing", bound=Callable[..., Any])
 LARGEST = 2**63 - 1  # whole number, of seeds too: what tensors, tables and the files of runs can hold
 _PLAIN = frozenset({int, float, bool, str, type(None)})  # whether one fits depends on its type alone
+_outermost: ContextVar[str | None] = ContextVar("outermost", default=None)  # the public call that the user made
 _DEEPEST = 3  # lists within lists that are looked at: names, texts and numbers do not lie deeper
 
 
@@ -27,6 +29,11 @@ def public(thing: Thing) -> Thing:
         thing.__init__ = _gated(thing.__init__, thing.__name__)  # pyright: ignore[reportAttributeAccessIssue]
         return thing  # pyright: ignore[reportReturnType]
     return _gated(thing, getattr(thing, "__name__", "call"))
+
+
+def called_by_the_user() -> str | None:
+    """Name the public function or class that the user called, while it works."""
+    return _outermost.get()
 
 
 def is_public(thing: Any) -> bool:
@@ -45,6 +52,7 @@ def _gated(function: Any, name: str) -> Any:
             several = value if kind is kind.VAR_POSITIONAL else value.values() if kind is kind.VAR_KEYWORD else [value]
             for each in several:
                 check_argument(hint, each, key)
+        before = _outermost.set(_outermost.get() or name)
         try:
             return function(*given, **options)
         except OSError as error:
@@ -55,6 +63,8 @@ def _gated(function: Any, name: str) -> Any:
             raise InputError(f"{name}: a name or path is not valid Unicode: {one_line(error)}") from error
         except (OverflowError, RecursionError) as error:
             raise InputError(f"{name}: an argument is too large or too deep: {one_line(error)}") from error
+        finally:
+            _outermost.reset(before)
 
     call.behind_the_gate = True  # pyright: ignore[reportAttributeAccessIssue]
     return call

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wordsway.studies.cells.recipes import RESULT_VERSION, recipe_of
-from wordsway.studies.run.engines import Engine, Reports, Started, too_large
+from wordsway.studies.run.engines import Engine, Reports, Started, Within, too_large
 from wordsway.studies.run.worker import execute, lost
 from wordsway.studies.study import Job
 from wordsway.support.errors import InputError, one_line
@@ -26,7 +26,7 @@ class Dask(Engine):
         self.workers = workers if scheduler is None else None
         self.scheduler = scheduler
 
-    def run(self, jobs: Sequence[Job], started: Started) -> Reports:
+    def run(self, jobs: Sequence[Job], started: Started, within: Within = None) -> Reports:
         try:
             import distributed
         except ImportError:

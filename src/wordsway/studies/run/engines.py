@@ -13,19 +13,24 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from wordsway.studies.cells.recipes import RESULT_VERSION, recipe_of
-from wordsway.studies.run.worker import Report, execute, lost
+from wordsway.studies.run.worker import Report, execute, execute_at, lost
 from wordsway.studies.study import Job
 from wordsway.support.errors import InputError
-from wordsway.support.following import answer, follow_parent
+from wordsway.support.following import WORKER, answer, leave_unguarded_script
 from wordsway.support.memory import available_bytes, show_bytes
 from wordsway.support.names import ENGINES
+from wordsway.support.progress import Tell, heard_within
+from wordsway.support.public_gate import called_by_the_user
+from wordsway.support.shares import Shares, begin_worker
 from wordsway.support.stopping import signals_held
 
 _SHARE = 0.85  # of the memory that is available when a run begins
 _TRIES = 2  # times that a cell may take its process down
 _STARTS = 5  # times that workers are started: somebody may kill one meanwhile
 _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+_LOOK = 0.5  # seconds after which the shares of running cells are read
 Started = Callable[[Job], None]
+Within = Callable[[Job, float], None] | None  # hears how much of a running cell is done, from 0 to 1
 Reports = Generator[tuple[Job, Report], None, None]
 
 
@@ -40,8 +45,9 @@ class Engine(ABC):
     workers: int | None = 1
 
     @abstractmethod
-    def run(self, jobs: Sequence[Job], started: Started) -> Reports:
-        """Carry out jobs; `started` hears of each when it is handed out."""
+    def run(self, jobs: Sequence[Job], started: Started, within: Within = None) -> Reports:
+        """Carry out jobs; `started` hears of each when it is handed out, `within` of its share that is done, where the
+        engine knows it."""
 
 
 def make_engine(name: str, workers: int | None = None, scheduler: str | None = None) -> Engine:
@@ -68,11 +74,24 @@ def make_engine(name: str, workers: int | None = None, scheduler: str | None = N
 class Inline(Engine):
     """One cell after the other, here."""
 
-    def run(self, jobs: Sequence[Job], started: Started) -> Reports:
+    def run(self, jobs: Sequence[Job], started: Started, within: Within = None) -> Reports:
         for job in jobs:
             started(job)
-            refused = too_large(job, available_bytes(), "this machine")
-            yield job, refused or execute(recipe_of(job.cell), job.revision, RESULT_VERSION)
+            report = too_large(job, available_bytes(), "this machine")
+            if report is None:
+                with heard_within(_share_of(job, within)):
+                    report = execute(recipe_of(job.cell), job.revision, RESULT_VERSION)
+            yield job, report
+
+
+def _share_of(job: Job, within: Within) -> Tell:
+    """Make a listener to the progress of a cell from one to its share."""
+
+    def tell(done: int, total: int) -> None:
+        if within is not None:
+            within(job, done / max(total, 1))
+
+    return tell
 
 
 class Processes(Engine):
@@ -82,12 +101,13 @@ class Processes(Engine):
     def __init__(self, workers: int) -> None:
         self.workers = self._count = workers
 
-    def run(self, jobs: Sequence[Job], started: Started) -> Reports:
+    def run(self, jobs: Sequence[Job], started: Started, within: Within = None) -> Reports:
         budget = _SHARE * available_bytes()
         waiting, suspects = deque(jobs), deque[Job]()
         deaths: dict[str, int] = {}
         running: dict[Future[Report], Job] = {}
-        pool = _new_pool(self._count)
+        shares = Shares(_context(), self._count)
+        pool = _new_pool(self._count, shares)
         try:
             while waiting or suspects or running:
                 alone = suspects if suspects else None
@@ -102,44 +122,55 @@ class Processes(Engine):
                     if sum(other.cell.memory() for other in running.values()) + job.cell.memory() > budget:
                         break
                     queue.popleft()
+                    task = (shares.place(job.key), recipe_of(job.cell), job.revision, RESULT_VERSION)
                     try:
-                        running[pool.submit(execute, recipe_of(job.cell), job.revision, RESULT_VERSION)] = job
+                        running[pool.submit(execute_at, *task)] = job
                     except BrokenProcessPool:  # a worker was killed while it was idle
+                        shares.free(job.key)
                         queue.appendleft(job)
                         if not running:  # else those that run are found broken below
                             _stop(pool)
-                            pool = _new_pool(self._count)
+                            pool = _new_pool(self._count, shares)
                         break
                     started(job)
                 if not running:
                     continue
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                done, _ = wait(running, None if within is None else _LOOK, FIRST_COMPLETED)
+                if within is not None:
+                    for job in running.values():
+                        within(job, shares.share(job.key))
                 broken = [future for future in done if isinstance(future.exception(), BrokenProcessPool)]
                 for future in done:
                     if future not in broken:
+                        shares.free(running[future].key)
                         yield running.pop(future), future.result()
                 if broken:
                     pool.shutdown(wait=True, cancel_futures=True)
                     for job in running.values():
+                        shares.free(job.key)
                         deaths[job.key] = deaths.get(job.key, 0) + (len(running) == 1)
                         if deaths[job.key] >= _TRIES:
                             yield job, lost("its process was killed each time it ran (out of memory?)")
                         else:
                             suspects.append(job)
                     running.clear()
-                    pool = _new_pool(self._count)
+                    pool = _new_pool(self._count, shares)
             pool.shutdown(wait=True)
         finally:
             _stop(pool)
 
 
-def _new_pool(workers: int) -> ProcessPoolExecutor:
-    """Start a pool. Workers that are killed while they start are started again."""
+def _context() -> Any:
     import multiprocessing
 
+    return multiprocessing.get_context("spawn")
+
+
+def _new_pool(workers: int, shares: Shares) -> ProcessPoolExecutor:
+    """Start a pool. Workers that are killed while they start are started again."""
     for _ in range(_STARTS):
-        context = multiprocessing.get_context("spawn")
-        pool, processes = ProcessPoolExecutor(workers, mp_context=context, initializer=follow_parent), list[Any]()
+        begin: dict[str, Any] = {"initializer": begin_worker, "initargs": (shares.values,)}
+        pool, processes = ProcessPoolExecutor(workers, mp_context=_context(), **begin), list[Any]()
         try:
             processes, first = _start_workers(pool)
             first.result()
@@ -152,8 +183,8 @@ def _new_pool(workers: int) -> ProcessPoolExecutor:
         # One that was killed has a negative code, as those have that the pool ended for it.
         if any((process.exitcode or 0) > 0 for process in processes):
             raise InputError(
-                "worker processes cannot start; in a script of your own, call run below `if __name__ == '__main__':`, "
-                'or use engine="inline"'
+                f"worker processes cannot start; in a script of your own, call {called_by_the_user() or 'run'} below "
+                "`if __name__ == '__main__':`, or use engine=\"inline\""
             )
     raise InputError(
         f"worker processes were killed while they started, {_STARTS} times (out of memory?); what was measured is "
@@ -166,8 +197,10 @@ def _start_workers(pool: ProcessPoolExecutor) -> tuple[list[Any], Future[None]]:
     that thread, which waits forever for one that it did not know of when it found another dead. The first call starts
     the thread; a signal amid that would leave a pool that cannot be closed."""
     # Workers read these when they load their libraries; more than one thread each would oversubscribe the machine.
-    before = {name: os.environ.get(name) for name in _ONE_THREAD}
-    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+    leave_unguarded_script()
+    settings: dict[str, str] = dict.fromkeys((*_ONE_THREAD, WORKER), "1")
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
     try:
         with signals_held():
             pool._launch_processes()  # pyright: ignore[reportAttributeAccessIssue]

@@ -15,6 +15,7 @@ from wordsway.studies.run.tables import Table, read_table
 from wordsway.studies.run.worker import Report
 from wordsway.studies.study import Job, Study
 from wordsway.support.errors import InputError
+from wordsway.support.following import leave_unguarded_script
 from wordsway.support.progress import as_function, takes_progress
 from wordsway.support.public_gate import public
 
@@ -139,6 +140,8 @@ def run(
     studies = [study] if isinstance(study, Study) else list(study)
     if not studies or not all(isinstance(each, Study) for each in studies):
         raise InputError(f"run takes a Study or a list of them, got {study!r}")
+    if engine == "processes":
+        leave_unguarded_script()  # before a folder is opened
     names = [each.name for each in studies]
     if len(set(names)) < len(names):
         raise InputError(f"two studies have one name: {', '.join(names)}")
@@ -176,7 +179,8 @@ def work(store: Store, studies: Sequence[Study], engine: Engine, retry_failed: b
     watcher.begin(plan, engine)
     if not plan.pending:
         return
-    with closing(engine.run(plan.pending, watcher.started)) as finished:
+    within = getattr(watcher, "within", None)  # few watchers look inside cells
+    with closing(engine.run(plan.pending, watcher.started, within)) as finished:
         for job, report in finished:
             store.add(job, report)
             watcher.finished(job, report)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,7 +16,9 @@ from wordsway import __version__
 from wordsway.studies.cells.base import Cell, Outcome, Shelf
 from wordsway.studies.cells.recipes import RESULT_VERSION, cell_of, revision_of
 from wordsway.support.errors import InputError, TextWarning, one_line
+from wordsway.support.progress import heard_within
 from wordsway.support.provenance import machine, peak_bytes, reset_peak, versions
+from wordsway.support.shares import tell_share
 
 _shelf = Shelf()  # of this process: every worker is one
 
@@ -51,6 +54,12 @@ def execute(recipe: dict[str, Any], revision: str, result_version: int) -> Repor
             kind = "" if isinstance(problem, InputError) else f"{type(problem).__name__}: "
             error, trace = kind + one_line(problem), traceback.format_exc()
     return Report(outcome, error, trace, started, time.perf_counter() - began, peak_bytes(), 1, machine(), versions())
+
+
+def execute_at(place: int, recipe: dict[str, Any], revision: str, result_version: int) -> Report:
+    """Measure a cell in a worker process, which tells its driver at a place how much of it is done."""
+    with heard_within(partial(tell_share, place)):
+        return execute(recipe, revision, result_version)
 
 
 def _with_known_columns(cell: Cell, outcome: Outcome) -> Outcome:
