@@ -4,7 +4,6 @@ Index conventions: n tokens, d coordinates; a text is X of shape (n, d), a row i
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -15,10 +14,9 @@ from torch import Tensor
 
 from wordsway.support.errors import InputError
 from wordsway.support.memory import require
+from wordsway.support.plain_checks import STRUCTURES, check_correlation, check_size
 from wordsway.support.public_gate import check_whole, public
 from wordsway.support.seeds import normal
-
-STRUCTURES = ("mean", "ar1")
 
 
 @public
@@ -213,21 +211,6 @@ def share_neighbours(rows: Float[Tensor, "n d"], correlation: float, seed: int) 
     return torch.stack(found)
 
 
-def check_correlation(correlation: Any) -> float:
-    if isinstance(correlation, bool) or not isinstance(correlation, int | float) or not 0 <= correlation < 1:
-        raise InputError(f"correlation must be at least 0 and below 1, got {correlation!r}", argument="correlation")
-    return correlation
-
-
-def check_size(value: Any, name: str, least: int = 1) -> int:
-    """`value` as a whole number of at least `least`, and of at most 63 bits."""
-    if isinstance(value, int):
-        check_whole(value, name)
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}", argument=name)
-    return value
-
-
 def find_words(tokens: Tokens, word: str | int) -> list[int]:
     """The places of a word in a text: itself, in any case where no other is found, or its number from 1 ("#3", "3")."""
     if isinstance(word, int):
@@ -254,21 +237,3 @@ def find_word(tokens: Tokens, word: str | int) -> int:
         numbers = ", ".join(f"#{k + 1}" for k in found)
         raise InputError(f"the word {word!r} is in the text {len(found)} times: say which one, {numbers}")
     return found[0]
-
-
-def check_tokens(tokens: Sequence[int], n: int) -> tuple[int, ...]:
-    """Distinct token indices in 0..n-1; negative indices count from the end."""
-    found = []
-    for token in tokens:
-        if isinstance(token, bool) or not isinstance(token, int):
-            raise InputError(f"a token must be a whole number, got {token!r}", argument="token")
-        if not -n <= token < n:
-            raise InputError(
-                f"token {token} is out of range: the text has {n} tokens, so use 0 to {n - 1}", argument="token"
-            )
-        found.append(token % n)
-    if not found:
-        raise InputError("no token given; name at least one", argument="token")
-    if len(set(found)) != len(found):
-        raise InputError(f"a token is named twice in {list(tokens)}")
-    return tuple(found)

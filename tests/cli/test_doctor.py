@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from wordsway.cli import doctor
+from wordsway.cli import doctor, doctor_checks
 from wordsway.cli.main import app
 from wordsway.models.loading.installed import hub_cache, models_at_hand
 
@@ -108,7 +108,9 @@ class TestFolders:
 class TestCommand:
     def test_a_sound_installation(self) -> None:
         secret = "hf_" + "x" * 30
-        done = run("--json", HF_TOKEN=secret, HUGGING_FACE_HUB_TOKEN=secret, HF_ENDPOINT=f"https://{secret}@host")
+        done = run(
+            "--check", "--json", HF_TOKEN=secret, HUGGING_FACE_HUB_TOKEN=secret, HF_ENDPOINT=f"https://{secret}@host"
+        )
         assert done.returncode == 0, done.stderr
         found: dict[str, Any] = json.loads(done.stdout)
         assert found["healthy"] and found["format"] == "wordsway.doctor/1"
@@ -129,7 +131,7 @@ class TestCommand:
 
     def test_a_module_that_cannot_be_loaded(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "scipy.optimize", None)
-        monkeypatch.setattr(doctor, "_measure", lambda: __import__("scipy.optimize"))
-        done = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "200"})
+        monkeypatch.setattr(doctor_checks, "_measure", lambda: __import__("scipy.optimize"))
+        done = CliRunner().invoke(app, ["doctor", "--check"], env={"COLUMNS": "200"})
         assert done.exit_code == 1 and "ModuleNotFoundError" in done.stdout, done.output
         assert "pip install --force-reinstall wordsway" in done.stdout

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 import wordsway as ws
 from wordsway.cli.main import app
 from wordsway.maps.from_callable import FromCallable
-from wordsway.maps.named import named_recipe, split_names
+from wordsway.maps.map_names import split_names
+from wordsway.maps.named import named_recipe
 from wordsway.studies.curve import CurvePlan
 from wordsway.support.own_code import VARIABLE
 

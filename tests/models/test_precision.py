@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 import wordsway as ws
 from families import tiny, tokenizer
-from wordsway.cli import doctor
+from wordsway.cli import doctor, doctor_checks
 from wordsway.cli.main import app
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.models.running.precision import HALF, half_is_faster
@@ -23,7 +23,7 @@ def native(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> b
 
 
 def cpu_line() -> str:
-    (line,) = [finding.detail for finding in doctor._devices() if finding.name == "cpu"]
+    (line,) = [finding.detail for finding in doctor_checks.devices() if finding.name == "cpu"]
     return line
 
 
@@ -54,7 +54,7 @@ def test_other_values_are_refused(value: str, native: bool, monkeypatch: pytest.
     for device in ("cpu", "cuda"):
         with pytest.raises(ws.InputError, match=rf"WORDSWAY_HALF must be 0 .* or 1 .*, or not be set; got '{value}'"):
             half_is_faster(torch.device(device))
-    broken = [finding for finding in doctor._devices() if finding.state == doctor.BROKEN]
+    broken = [finding for finding in doctor_checks.devices() if finding.state == doctor.BROKEN]
     assert [(finding.name, finding.fix) for finding in broken] == [(HALF, "unset WORDSWAY_HALF")]
     assert cpu_line()
 

@@ -151,7 +151,7 @@ class TestCore:
         assert (tmp_path / "flips" / "flips-raf.png").is_file()
 
     def test_the_doctor_is_content(self, outside: Callable[..., str]) -> None:
-        found = json.loads(outside("wordsway", "doctor", "--json"))
+        found = json.loads(outside("wordsway", "doctor", "--check", "--json"))
         assert found["healthy"]
         fixes = {each["name"]: each["fix"] for each in found["findings"] if each["section"] == "extras"}
         assert fixes["text"] == "pip install 'wordsway[text]'" and fixes["app"] == "pip install 'wordsway[app]'"

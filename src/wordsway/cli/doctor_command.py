@@ -2,13 +2,13 @@
 
 import json
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wordsway.cli.command import app, one_line_errors, printable
-from wordsway.cli.help_pages import PanelCommand
-from wordsway.cli.options import Debug, Json
+from wordsway.cli.help_pages import RUN, PanelCommand
+from wordsway.cli.options import Debug, Json, option
 
 if TYPE_CHECKING:
     from wordsway.cli.doctor import Diagnosis
@@ -17,17 +17,22 @@ _MARKS = {"ok": ("ok", "green"), "absent": ("-", "dim"), "note": ("note", "yello
 
 
 @app.command(cls=PanelCommand)
-def doctor(as_json: Json = False, debug: Debug = False) -> None:
+def doctor(
+    check: Annotated[bool, option(RUN, None, "Load torch, and measure and encode something.", "--check")] = False,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
     """Check the installation: packages, devices, installed models, and how to get what is missing.
 
-    Asks no network. The exit code is 1 if something that is installed does not work.
+    Asks no network. With --check, torch and the bundled encoder are loaded and tried, which takes some seconds. The
+    exit code is 1 if something that is installed does not work.
     """
     with one_line_errors(debug):
         from wordsway.cli.doctor import diagnose
         from wordsway.support.progress import waiting
 
         with waiting("looking around"):
-            found = diagnose()
+            found = diagnose(check)
         print(json.dumps(found.to_dict())) if as_json else _show(found)
     if not found.healthy:
         raise typer.Exit(1)
@@ -59,5 +64,6 @@ def _show(found: "Diagnosis") -> None:
     if broken:
         verdict = f"Broken: {', '.join(broken)}. The lines marked BROKEN say what to do."
     else:
-        verdict = "wordsway works. What is marked - is optional; the line below it says how to get it."
+        works = "wordsway works" if found.checked else "Nothing broken was found"
+        verdict = f"{works}. What is marked - is optional; the line below it says how to get it."
     console.print(Text(f"{printable(verdict)} ({found.seconds:.1f} s)", style="bold"))

@@ -73,7 +73,7 @@ def generalize(
             raise InputError(f"--shorter-than {shorter_than} leaves no texts of n={max(whole(n, '--n'))} tokens")
         if training != "both" and "both" in training:
             raise InputError("--training both is alone; else finetune, retrain or finetune,retrain")
-        from wordsway.maps.named import split_names
+        from wordsway.maps.map_names import split_names
         from wordsway.studies.generalize import FlipPlan
 
         return FlipPlan(

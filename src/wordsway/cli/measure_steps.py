@@ -71,8 +71,8 @@ def refuse_text_options(given: dict[str, Any], encoder: str | None) -> None:
 
 def find_encoder(encoder: str | None, correlation: float | None, d: int | None, seed: int, text: str | None) -> Any:
     """Find the encoder of a map's text by its name; Gaussian ones are objects, since they have options."""
-    from wordsway.measures.question import ENCODER
     from wordsway.models.encoding.synthetic import SyntheticEncoder
+    from wordsway.support.names import ENCODER
 
     if correlation is not None and encoder != "correlated":
         raise InputError("--correlation belongs to --encoder correlated")

@@ -13,13 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from wordsway.datasets.readers import Row, read_file, read_folder, read_hub, read_imdb, read_sample, read_sentences
 from wordsway.support.errors import InputError
+from wordsway.support.plain_checks import check_size
 from wordsway.support.public_gate import public
-from wordsway.support.seeds import generator
-from wordsway.tokens import check_size
 
 SAMPLE_LONGEST = 120  # tokens: no text of the sample has more, so it needs no tokenizer to know
 _CHUNK = 256  # texts to tokenize at a time
@@ -202,6 +199,10 @@ def _pick(
     dropped: Counter[str],
 ) -> list[int]:
     """Indices in a random order. Texts are tokenized until there are enough, no further."""
+    import torch
+
+    from wordsway.support.seeds import generator
+
     order = torch.randperm(len(rows), generator=generator(seed, "load_texts")).tolist()
     by_label: dict[int, list[int]] = {-1: [], 1: []}
     for start in range(0, len(order), _CHUNK):

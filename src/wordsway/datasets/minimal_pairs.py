@@ -16,14 +16,13 @@ from typing import Any
 import torch
 
 from wordsway.datasets.labelled_texts import LabelledTexts, load_texts
+from wordsway.datasets.text_sources import GENERATED, POSITIONS
 from wordsway.support.errors import InputError
 from wordsway.support.memory import require
+from wordsway.support.plain_checks import check_size
 from wordsway.support.public_gate import public
 from wordsway.support.seeds import Key, generator
-from wordsway.tokens import check_size
 
-POSITIONS = ("random", "start")
-GENERATED = "generated"  # the data of pairs that are made here
 _PAIR_COLUMNS = ("pair", "batch_id")  # what files call the number that joins two texts
 _LEAST_WORDS = 12  # judgements of each kind that an encoder must have as one token
 _TRIES = 8  # sentences to try before one gives up filling a gap

@@ -14,16 +14,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wordsway.datasets.labelled_texts import LabelledTexts, ShortageError, load_texts
+from wordsway.datasets.text_sources import PUBLISHED_BELOW, PUBLISHED_LENGTH
 from wordsway.models.encoding.encode import encode, find_encoder
 from wordsway.models.running.hidden_states import PretrainedEncoder
 from wordsway.support.errors import InputError, TextWarning
 from wordsway.support.memory import require
+from wordsway.support.plain_checks import check_size
 from wordsway.support.public_gate import public
 from wordsway.support.seeds import Key, normal, stream
-from wordsway.tokens import Tokens, check_size, normalize_rows
-
-PADDINGS = ("none", "published")
-PUBLISHED_BELOW, PUBLISHED_LENGTH = 240, 256  # the paper's reviews have fewer tokens, and are padded to so many
+from wordsway.tokens import Tokens, normalize_rows
 
 
 class Task(ABC):

@@ -6,8 +6,8 @@ from typing import Any
 
 from wordsway.learning.probe import ProbeReport, check_probes, check_radius, probe_sensitivity
 from wordsway.models.loading.locate import require_transformers
-from wordsway.search.ascent import check_budget
 from wordsway.support.errors import InputError
+from wordsway.support.plain_checks import check_budget
 from wordsway.support.public_gate import public
 
 require_transformers()

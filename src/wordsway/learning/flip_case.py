@@ -20,7 +20,7 @@ from wordsway.search.regions import Ball
 from wordsway.support.errors import InputError, SpanError, TooLargeError
 from wordsway.support.memory import fits
 from wordsway.support.names import OBJECTIVES, TRAININGS, Aim, Training
-from wordsway.tokens import check_size
+from wordsway.support.plain_checks import check_size
 
 _NEAR_ZERO = 1e-3  # from where a descent goes on to zero by itself
 _POLISH, _LAST_DIGITS = 40, 10  # steps of that descent, in the search's precision and then in float64

@@ -28,8 +28,9 @@ from wordsway.support.devices import find_device, find_dtype, precise
 from wordsway.support.errors import InputError, RankWarning
 from wordsway.support.memory import require
 from wordsway.support.names import TRAININGS, Aim, Training
+from wordsway.support.plain_checks import check_tokens
 from wordsway.support.public_gate import public
-from wordsway.tokens import Tokens, as_text, check_tokens
+from wordsway.tokens import Tokens, as_text
 
 
 @public

@@ -17,9 +17,9 @@ from wordsway.models.moving.outputs.base import Output, load_output, trained
 from wordsway.models.running.hidden_states import Reached
 from wordsway.support.errors import InputError
 from wordsway.support.names import OUTPUTS
+from wordsway.support.plain_checks import check_size
 from wordsway.support.public_gate import public
 from wordsway.support.seeds import generator
-from wordsway.tokens import check_size
 
 _TINY = 0.01  # of the radius: where the search begins, as at no move at all the change has no gradient
 

@@ -12,12 +12,12 @@ from wordsway import __version__
 from wordsway.learning.borrowed import borrowed, unwrapped
 from wordsway.measures.sensitivity import word_sensitivity
 from wordsway.models.moving.map import PretrainedMap
-from wordsway.search.ascent import check_budget
 from wordsway.support.dataframes import frame
 from wordsway.support.errors import InputError
 from wordsway.support.files import write_text
+from wordsway.support.plain_checks import check_budget, check_size
 from wordsway.support.public_gate import public
-from wordsway.tokens import check_size, find_word
+from wordsway.tokens import find_word
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from wordsway.maps.ascents import Ascent, many_maxima
 from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import precise
 from wordsway.support.errors import InputError, one_line
-from wordsway.tokens import Tokens, check_tokens
+from wordsway.support.plain_checks import check_tokens
+from wordsway.tokens import Tokens
 
 InnerProducts = Callable[[Tensor], Tensor]
 _GROUP_NUMBERS = 12_000_000  # in all views of tokens that are searched side by side: bounds their memory

@@ -3,7 +3,7 @@
 from typing import Any
 
 from wordsway.support.errors import InputError
-from wordsway.tokens import check_size
+from wordsway.support.plain_checks import check_size
 
 DEEPEST = 1000  # layers; ten times as many take minutes for a text of five tokens
 COLDEST, HOTTEST = 1e-3, 1e30  # below, attention is a maximum, which has no gradients, and a proof takes very long

@@ -15,9 +15,10 @@ from wordsway.measures.opening import over_texts
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.attention_weights import Attraction, Drawn, all_weights, draw_attention, mass, seers
 from wordsway.models.moving.map import PretrainedMap
-from wordsway.search.ascent import BUDGETS, check_budget
 from wordsway.support.errors import InputError
 from wordsway.support.json_values import to_values
+from wordsway.support.names import BUDGETS
+from wordsway.support.plain_checks import check_budget
 from wordsway.support.plotting import heat, square_axes
 from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.public_gate import public

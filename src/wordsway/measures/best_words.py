@@ -13,15 +13,15 @@ from wordsway.models.moving.candidates import Candidates, find_candidates
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.models.moving.outcomes import Meter, Replacement
 from wordsway.models.running.model import Transformer
-from wordsway.search.ascent import check_budget
 from wordsway.search.guided import largest
 from wordsway.support.errors import InputError
+from wordsway.support.plain_checks import check_budget, check_size
 from wordsway.support.plotting import bars
 from wordsway.support.progress import Progress, shown_progress
 from wordsway.support.public_gate import public
 from wordsway.support.result import Result
 from wordsway.support.seeds import stream
-from wordsway.tokens import Tokens, check_size, find_word
+from wordsway.tokens import Tokens, find_word
 
 _MOST_WORK = 1e13  # multiply-adds, twice, up to which every candidate is tried unless told otherwise: a minute or two
 _STRIDE = 128  # candidates between two signs of life

@@ -11,7 +11,7 @@ import torch
 from wordsway import __version__
 from wordsway.measures.draws_result import DrawComparison, MapDraws, WordDraws
 from wordsway.measures.opening import over_texts
-from wordsway.measures.question import ENCODER, OpenQuestion, Question
+from wordsway.measures.question import OpenQuestion, Question
 from wordsway.measures.ranks import rank_ranges, shared_ranks
 from wordsway.measures.results import Sensitivity, TokenSensitivity, WordSensitivity
 from wordsway.measures.separation import separation
@@ -19,11 +19,12 @@ from wordsway.measures.words import describe
 from wordsway.support.cancelling import Cancel
 from wordsway.support.clock import Clock
 from wordsway.support.errors import InputError
-from wordsway.support.names import Budget
+from wordsway.support.names import ENCODER, Budget
+from wordsway.support.plain_checks import check_size
 from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.public_gate import public
 from wordsway.support.seeds import stream
-from wordsway.tokens import Tokens, check_size
+from wordsway.tokens import Tokens
 
 MAPS = ("raf", "rf")  # what is compared unless given: attention and random features
 MOST_WEIGHTS = 10_000  # draws: a spread is known to 1% by then

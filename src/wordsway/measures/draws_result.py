@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from wordsway.measures.ranks import LEVEL
 from wordsway.measures.results import Sensitivity
-from wordsway.measures.separation import LEVEL
 from wordsway.support.digits import count_of
 from wordsway.support.json_values import read_fields
 from wordsway.support.plotting import BLUE, GREEN, GREY, MOST_BARS, ORANGE, PINK, new_axes, plain

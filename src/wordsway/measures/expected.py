@@ -9,7 +9,6 @@ from torch import Tensor
 
 from wordsway.maps.base import FeatureMap, View
 from wordsway.measures.flip_radius import REAL_WORDS, chosen_words, search_steps
-from wordsway.measures.one_step import STEP
 from wordsway.measures.question import OpenQuestion
 from wordsway.measures.text_answer import SMALL, predicts
 from wordsway.models.moving.map import PretrainedMap
@@ -17,7 +16,7 @@ from wordsway.search.effort import LOOK, Effort
 from wordsway.search.landmarks import landmarks_cost
 from wordsway.search.places import WORTH_IT
 from wordsway.support.errors import InputError
-from wordsway.support.names import BUDGETS
+from wordsway.support.names import BUDGETS, STEP
 from wordsway.support.seeds import generator
 from wordsway.tokens import Tokens
 

@@ -17,14 +17,14 @@ from wordsway.models.encoding.encode import find_encoder
 from wordsway.models.encoding.vocabulary import letters_of, random_words, replacements_of
 from wordsway.models.moving.map import PretrainedMap, rows_of
 from wordsway.models.running.hidden_states import PretrainedEncoder
-from wordsway.search.ascent import FEWEST
 from wordsway.support.cancelling import Cancel, asked_by_modules
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
+from wordsway.support.plain_checks import FEWEST, check_size
 from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.public_gate import public
 from wordsway.support.seeds import generator
-from wordsway.tokens import Tokens, check_size, normalize_rows
+from wordsway.tokens import Tokens, normalize_rows
 
 _EMBEDDED = 1_000_000  # tokens to embed for the replacements of one word: some seconds
 _ENCODED = 100  # whole texts to encode for it, where a word changes every row

@@ -2,15 +2,16 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from wordsway.measures.differences import Measured, ranks_of
 from wordsway.measures.ranks import with_ranks, without_ranks
 from wordsway.support.digits import count_of, probability_name, three
 from wordsway.support.plotting import BLUE, GREEN, GREY, MOST_BARS, ORANGE, new_axes, plain
 from wordsway.support.result import Result, subject_of_map
+
+if TYPE_CHECKING:
+    from torch import Tensor  # results are read and shown without it
 
 # A radius found may be too long by so much: other attacks found shorter ones, at most by 13%. Seeds give one answer.
 FLIP_SPREAD = 0.13
@@ -106,7 +107,7 @@ class FlipRadii(Result):
     seconds: float
     checked: str
     version: str
-    deltas: dict[int, Tensor] = field(default_factory=dict)
+    deltas: "dict[int, Tensor]" = field(default_factory=dict)
     made: dict[str, Any] | None = None
     kind: str = "class"
     second: tuple[str, float] | None = None

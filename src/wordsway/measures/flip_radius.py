@@ -11,14 +11,13 @@ from torch import Tensor
 
 from wordsway import __version__
 from wordsway.maps.base import FeatureMap
-from wordsway.maps.named import is_map
+from wordsway.maps.map_names import is_map
 from wordsway.measures.flip_proof import Proof, prove
 from wordsway.measures.flip_radii import FlipRadii, WordFlip
 from wordsway.measures.lowest_probability import lowest_probabilities
 from wordsway.measures.margins import Margins, class_names, readout_of, words_of_text
 from wordsway.measures.opening import Source, is_model, over_texts
 from wordsway.measures.real_flips import RealSearch, nearest_real
-from wordsway.measures.sensitivity import check_effort
 from wordsway.measures.words import describe
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.search.effort import LOOK
@@ -28,9 +27,10 @@ from wordsway.support.clock import Clock
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS
+from wordsway.support.plain_checks import check_effort, check_size
 from wordsway.support.progress import Progress, takes_progress
 from wordsway.support.public_gate import public
-from wordsway.tokens import Tokens, as_text, check_size, find_words
+from wordsway.tokens import Tokens, as_text, find_words
 
 REAL_WORDS = {"quick": 100, "default": 400, "thorough": 4000}  # nearest ones that are tried in a word's place
 # Shares by which a move is lengthened until a plain run flips too; the large ones are for half precision.

@@ -23,13 +23,13 @@ from wordsway.models.moving.layer_changes import (
 )
 from wordsway.models.moving.map import PretrainedMap, rows_of
 from wordsway.models.running.model import At, Transformer
-from wordsway.search.ascent import check_budget
 from wordsway.support.errors import InputError
+from wordsway.support.plain_checks import check_budget, check_size
 from wordsway.support.plotting import BLUE, GREEN, GREY, ORANGE, PINK, lines
 from wordsway.support.progress import Progress, shown_progress
 from wordsway.support.public_gate import public
 from wordsway.support.result import Result
-from wordsway.tokens import Tokens, check_size, find_word
+from wordsway.tokens import Tokens, find_word
 
 _LABELS = {
     "searched": "searched, for each layer",

@@ -9,13 +9,15 @@ from torch import Tensor
 from wordsway.maps.base import View
 from wordsway.measures.job import Job
 from wordsway.measures.listener import Listener
-from wordsway.search.ascent import BUDGETS, FEWEST, Ascent, Found, maximize
+from wordsway.search.ascent import Ascent, Found, maximize
 from wordsway.search.effort import Effort
 from wordsway.search.finish import finish
 from wordsway.search.landmarks import landmarks_of
 from wordsway.search.places import WORTH_IT, Landmarks, PlaceSearch
 from wordsway.search.regions import FROM_THE_EDGE
 from wordsway.support.errors import TooLargeError
+from wordsway.support.names import BUDGETS
+from wordsway.support.plain_checks import FEWEST
 
 _LAST_STEPS = 32  # of a finish in float64: enough to agree with long searches to nine digits
 

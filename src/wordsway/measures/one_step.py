@@ -17,7 +17,6 @@ from wordsway.support.errors import ZeroError
 from wordsway.support.seeds import generator
 from wordsway.tokens import Tokens
 
-STEP = "step"  # the budget of one gradient step a word
 _PROBES = 8  # directions of an output's change that are looked along, where it has no classes
 _BATCH = 16  # moved texts that are run together
 

@@ -12,17 +12,18 @@ from torch import Tensor
 
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.from_callable import as_map
-from wordsway.maps.named import is_map, named_map
+from wordsway.maps.map_names import is_map
+from wordsway.maps.named import named_map
 from wordsway.measures.text_results import TextResults
 from wordsway.models.encoding.encode import encode
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.map import PretrainedMap
 from wordsway.models.running.model import Transformer
 from wordsway.support.errors import InputError
+from wordsway.support.names import ENCODER
 from wordsway.support.progress import Progress, shown_progress
 from wordsway.tokens import Tokens, as_text
 
-ENCODER = "minilm"  # what embeds a text for a map, unless given
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

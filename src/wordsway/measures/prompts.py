@@ -11,10 +11,10 @@ from wordsway.models.loading.load import open_model
 from wordsway.models.running.encoder import check_text
 from wordsway.models.running.model import Transformer
 from wordsway.support.errors import InputError
+from wordsway.support.plain_checks import check_size
 from wordsway.support.plotting import paired_bars
 from wordsway.support.public_gate import public
 from wordsway.support.result import Result
-from wordsway.tokens import check_size
 
 
 @dataclass(frozen=True, repr=False)

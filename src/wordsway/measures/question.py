@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from wordsway.maps.base import FeatureMap
-from wordsway.maps.named import check_name, named_map
+from wordsway.maps.map_names import check_name
+from wordsway.maps.named import named_map
 from wordsway.measures.results import Sensitivity, TokenSensitivity
-from wordsway.measures.sensitivity import check_effort, word_sensitivity
+from wordsway.measures.sensitivity import word_sensitivity
 from wordsway.measures.several_tokens import several_of
 from wordsway.measures.words import radii_in_norms
 from wordsway.models.encoding.encode import encode
@@ -25,11 +26,12 @@ from wordsway.models.running.model import find_at
 from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
+from wordsway.support.names import ENCODER
+from wordsway.support.plain_checks import check_effort, check_size
 from wordsway.support.progress import Progress
 from wordsway.support.public_gate import public
-from wordsway.tokens import Tokens, as_text, check_size, find_words
+from wordsway.tokens import Tokens, as_text, find_words
 
-ENCODER = "minilm"  # what embeds a text for a map, unless given
 AT = "embeddings"  # where moves enter a model, unless given
 
 

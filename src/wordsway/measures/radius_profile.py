@@ -12,7 +12,7 @@ from torch import Tensor
 from wordsway import __version__
 from wordsway.certificates.certify import certify
 from wordsway.maps.base import FeatureMap, View
-from wordsway.maps.named import is_map
+from wordsway.maps.map_names import is_map
 from wordsway.measures.flip_radius import chosen_words, flip_radius
 from wordsway.measures.job import Job
 from wordsway.measures.listener import Listener
@@ -22,15 +22,15 @@ from wordsway.measures.opening import Source, is_model, over_texts
 from wordsway.measures.profile_result import RadiusProfile, WordProfile
 from wordsway.measures.words import describe
 from wordsway.models.moving.map import PretrainedMap
-from wordsway.search.ascent import check_budget
 from wordsway.search.widening import Widening, WideningSearch
 from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS
+from wordsway.support.plain_checks import check_budget, check_size
 from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.public_gate import public
-from wordsway.tokens import Tokens, as_text, check_size
+from wordsway.tokens import Tokens, as_text
 
 
 @public

@@ -8,6 +8,7 @@ NOT_IMPORTANCE = (
     "This is how far a change to one word was found to reach, not the word's importance: for attributions use Captum "
     "or inseq."
 )
+LEVEL = 0.95  # probability with which all intervals of one text and map, over draws of weights, hold together
 _MOST_NAMED = 5  # of the words that tie, in a sentence
 
 

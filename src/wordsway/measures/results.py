@@ -2,16 +2,16 @@
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from wordsway.measures.checked import Check
 from wordsway.support.digits import three
-from wordsway.support.json_values import read_fields
+from wordsway.support.json_values import KeptAsList, read_fields
 from wordsway.support.plotting import found_and_proven
 from wordsway.support.result import Result, subject_of_map
+
+if TYPE_CHECKING:
+    from torch import Tensor  # results are read and shown without it
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Sensitivity(Result):
     upper_failure: float
     upper_reason: str | None
     token: int
-    delta: Tensor
+    delta: "Tensor"
     radius: float
     per_token: tuple[TokenSensitivity, ...]
     random: RandomChange | None
@@ -130,7 +130,7 @@ class Sensitivity(Result):
     words: tuple[WordSensitivity, ...] | None = None
     together: dict[str, str] | None = None
     text: dict[str, Any] | None = None
-    deltas: tuple[Tensor, ...] = ()
+    deltas: "tuple[Tensor, ...]" = ()
     explained: tuple[WordExplanation, ...] | None = None
     made: dict[str, Any] | None = None
     spread: float = 0.0
@@ -208,8 +208,14 @@ class Sensitivity(Result):
         return read_fields(cls, rest, given=("check",)) | {"check": Check.of(values["checked"])}
 
 
-def summarize(changes: Tensor) -> RandomChange:
+# A file's delta becomes a tensor when somebody asks for it: a report, for one, does not, and then needs no torch.
+Sensitivity.delta = KeptAsList("delta")  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def summarize(changes: "Tensor") -> RandomChange:
     """Mean, standard deviation and quantiles of relative changes."""
+    import torch
+
     changes = changes.double()
     levels = (0.05, 0.25, 0.5, 0.75, 0.95)
     values = torch.quantile(changes, torch.tensor(levels, dtype=torch.float64)).tolist()

@@ -19,14 +19,14 @@ from wordsway.measures.results import Sensitivity, TokenSensitivity, summarize
 from wordsway.measures.several_tokens import several_of
 from wordsway.measures.token_choice import Choice, choose_moves
 from wordsway.measures.words import describe, moves_of, radii_of, rank_words
-from wordsway.search.ascent import BUDGETS, FEWEST, MOST
 from wordsway.support.cancelling import Cancel
 from wordsway.support.devices import find_device, find_dtype
 from wordsway.support.errors import InputError, ZeroError
 from wordsway.support.memory import require
+from wordsway.support.plain_checks import check_effort, check_size
 from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.public_gate import public
-from wordsway.tokens import Tokens, as_text, check_size, find_words
+from wordsway.tokens import Tokens, as_text, find_words
 
 
 @public
@@ -134,17 +134,6 @@ def _check_text(
     if encoded is not None:
         phi.check_tokens(encoded)
     return phi, text, encoded
-
-
-def check_effort(budget: int | str | None) -> int | str | None:
-    """Return the budget of a search, a name or a number of evaluations, or raise an InputError."""
-    if isinstance(budget, str) and budget not in BUDGETS:
-        known = ", ".join(BUDGETS)
-        raise InputError(f"budget={budget!r} is not known; use a number, or {known}", argument="budget")
-    if budget is not None and not isinstance(budget, str):
-        if check_size(budget, "budget", least=FEWEST) > MOST:
-            raise InputError(f"budget={budget} is more than {MOST:,} evaluations, the most", argument="budget")
-    return budget
 
 
 def check_draws(draws: int, d: int) -> int:

@@ -13,7 +13,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-LEVEL = 0.95  # probability with which all intervals of one text and map hold together
+from wordsway.measures.ranks import LEVEL
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wordsway.search.regions import Ball, Balls, Region
 from wordsway.support.errors import InputError
 from wordsway.support.names import BALLS, CHOICES
-from wordsway.tokens import check_size
+from wordsway.support.plain_checks import check_size
+
+if TYPE_CHECKING:
+    from wordsway.search.regions import Region
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,9 @@ class Several:
             raise InputError(f"choose='given' moves all tokens that are named, {candidates}, not {count} of them")
         return Several(count, by, ball)
 
-    def region(self, radii: Sequence[float], d: int) -> Region:
+    def region(self, radii: Sequence[float], d: int) -> "Region":
+        from wordsway.search.regions import Ball, Balls
+
         return Balls.of(radii, d) if self.ball == "each" else Ball(max(radii), len(radii), d)
 
 

@@ -9,7 +9,8 @@ from torch import Tensor
 from wordsway.measures.ranks import shared_ranks
 from wordsway.measures.results import TokenSensitivity, WordSensitivity
 from wordsway.support.errors import InputError
-from wordsway.tokens import Tokens, check_tokens
+from wordsway.support.plain_checks import check_tokens
+from wordsway.tokens import Tokens
 
 LEAST_RADIUS = 1e-300  # smaller ones, and changes in proportion to them, are no longer ordinary float64 numbers
 

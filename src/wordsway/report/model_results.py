@@ -1,20 +1,9 @@
 """Results other than measurements as reports."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wordsway import __version__
-from wordsway.measures.attention_maps import AttentionMaps
-from wordsway.measures.best_words import Substitutions
-from wordsway.measures.compare_word import Substitution
-from wordsway.measures.comparison import Comparison
-from wordsway.measures.draws_result import DrawComparison
-from wordsway.measures.flip_radii import FlipRadii
-from wordsway.measures.layer_profile import LayerProfile
-from wordsway.measures.profile_result import RadiusProfile
-from wordsway.measures.prompts import PromptChange
-from wordsway.measures.results import Sensitivity
-from wordsway.measures.text_results import TextResults
 from wordsway.report.comparison_report import of_comparison
 from wordsway.report.draws_report import of_draws
 from wordsway.report.measurement import facts_of, of_measurement
@@ -22,14 +11,20 @@ from wordsway.report.parts import Facts, Grid, Report
 from wordsway.report.radius_results import of_flips, of_profile
 from wordsway.report.svg import picture
 from wordsway.report.texts_report import of_corpus, of_texts
-from wordsway.studies.corpus import Corpus
 from wordsway.support.digits import three
 from wordsway.support.result import Result
+
+if TYPE_CHECKING:  # a page of one kind of result does not need the others, nor torch
+    from wordsway.measures.attention_maps import AttentionMaps
+    from wordsway.measures.best_words import Substitutions
+    from wordsway.measures.compare_word import Substitution
+    from wordsway.measures.layer_profile import LayerProfile
+    from wordsway.measures.prompts import PromptChange
 
 
 def of_result(result: Result) -> Report:
     """Make the report of a result. A kind that has no page of its own gets its summary, picture and table."""
-    page = _KINDS.get(result.format)
+    page = _KINDS.get(type(result).__name__)
     return _plain(result) if page is None else page(result)
 
 
@@ -40,7 +35,7 @@ def _plain(result: Result) -> Report:
     return Report(kind, [result.summary()], (shown, grid, _facts(result, {})))
 
 
-def _layers(profile: LayerProfile) -> Report:
+def _layers(profile: "LayerProfile") -> Report:
     caption = [
         "Orange: the largest change that a search found, layer by layer; at least that much is possible.",
         "Grey: random moves of the same size. The gap between the two is how special the worst case is.",
@@ -60,7 +55,7 @@ def _layers(profile: LayerProfile) -> Report:
     return Report(f"One word through the layers of {profile.model}", lead, (shown, table, _facts(profile, facts)))
 
 
-def _attention(result: AttentionMaps) -> Report:
+def _attention(result: "AttentionMaps") -> Report:
     maps = {"before": result.shown()} | ({"after": result.shown(True)} if result.compares else {})
     head = "the mean over heads" if result.head is None else f"head {result.head}"
     caption = [
@@ -84,7 +79,7 @@ def _attention(result: AttentionMaps) -> Report:
     return Report(f"Attention of {result.model}", lead, parts)
 
 
-def _substitutions(result: Substitutions) -> Report:
+def _substitutions(result: "Substitutions") -> Report:
     rows = [{k: v for k, v in row.items() if k not in ("word", "text")} | {"place": row["word"]}
             for row in result.records()]  # fmt: skip
     flips = " Orange, hatched: the prediction flips." if any(one.flips for one in result.top) else ""
@@ -110,7 +105,7 @@ def _substitutions(result: Substitutions) -> Report:
     return Report(f"Real words against {result.model}", lead, [*parts, *grids, _facts(result, facts)])
 
 
-def _substitution(result: Substitution) -> Report:
+def _substitution(result: "Substitution") -> Report:
     worst = of_measurement(result.worst)
     low = "" if result.share_at_least is None else f"{result.share_at_least:.1%} to "
     lead = [
@@ -127,7 +122,7 @@ def _substitution(result: Substitution) -> Report:
     return Report("One substitution beside the worst case", lead, worst.parts)
 
 
-def _prompts(result: PromptChange) -> Report:
+def _prompts(result: "PromptChange") -> Report:
     answers = [
         {"prompt": result.before, "answer": result.answer_before},
         {"prompt": result.after, "answer": result.answer_after},
@@ -147,16 +142,16 @@ def _facts(result: Any, facts: Mapping[str, Any]) -> Facts:
 
 
 _KINDS: dict[str, Callable[[Any], Report]] = {
-    Sensitivity.format: of_measurement,
-    LayerProfile.format: _layers,
-    AttentionMaps.format: _attention,
-    Substitutions.format: _substitutions,
-    Substitution.format: _substitution,
-    PromptChange.format: _prompts,
-    FlipRadii.format: of_flips,
-    RadiusProfile.format: of_profile,
-    DrawComparison.format: of_draws,
-    Comparison.format: of_comparison,
-    Corpus.format: of_corpus,
-    TextResults.format: of_texts,
+    "Sensitivity": of_measurement,
+    "LayerProfile": _layers,
+    "AttentionMaps": _attention,
+    "Substitutions": _substitutions,
+    "Substitution": _substitution,
+    "PromptChange": _prompts,
+    "FlipRadii": of_flips,
+    "RadiusProfile": of_profile,
+    "DrawComparison": of_draws,
+    "Comparison": of_comparison,
+    "Corpus": of_corpus,
+    "TextResults": of_texts,
 }

@@ -21,8 +21,6 @@ from wordsway.maps.ascents import Ascent
 from wordsway.maps.base import View
 from wordsway.search.metric import Metric
 from wordsway.search.regions import Region
-from wordsway.support.errors import InputError
-from wordsway.support.names import BUDGETS
 from wordsway.support.seeds import normal
 
 
@@ -34,16 +32,6 @@ class Suggests(Protocol):
 
 
 Objective = Callable[[Float[Tensor, "g b m d"]], Float[Tensor, "g b"]]
-
-
-FEWEST = 8  # evaluations below which a search is not worth its name
-MOST = 10**7  # evaluations of a search: more would take days
-
-
-def check_budget(name: str) -> None:
-    """Raise an InputError unless a budget has that name."""
-    if name not in BUDGETS:
-        raise InputError(f"budget={name!r} is not known; use {', '.join(BUDGETS)}", argument="budget")
 
 
 @dataclass(frozen=True)

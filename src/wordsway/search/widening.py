@@ -13,11 +13,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wordsway.maps.base import FeatureMap, View
-from wordsway.search.ascent import FEWEST, Objective, glide, maximize, start_points
+from wordsway.search.ascent import Objective, glide, maximize, start_points
 from wordsway.search.boundary import pick
 from wordsway.search.effort import LOOK
 from wordsway.search.finish import finish
 from wordsway.search.regions import FROM_THE_EDGE, Ball
+from wordsway.support.plain_checks import FEWEST
 
 _WIDE = (0.5, 0.03)  # angles of first steps, when nothing is known
 _NEAR = (0.15, 0.03)  # and from the best of a smaller radius, or of another token

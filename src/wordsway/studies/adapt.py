@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from wordsway.datasets.training_sets import PADDINGS
+from wordsway.datasets.text_sources import PADDINGS
 from wordsway.studies.cells.kinds import kind_of
 from wordsway.studies.study import Study
 from wordsway.support.errors import InputError

@@ -12,8 +12,8 @@ from wordsway.studies.cells.recipes import allows, is_axis, key_of, recipe_of, r
 from wordsway.studies.claims import Claim, hint
 from wordsway.studies.panels.scene import PanelGrid
 from wordsway.support.errors import InputError, StudyError
+from wordsway.support.plain_checks import check_size
 from wordsway.support.public_gate import check_argument, public
-from wordsway.tokens import check_size
 
 MOST = 500_000  # cells of a panel: a plan of more takes minutes and gigabytes before anything is measured
 LONGEST_NAME = 100  # characters: files are named after a study

@@ -16,7 +16,8 @@ def find_device(device: torch.device | str) -> torch.device:
         reason = one_line(error).split(". ")[0]
         reason = f"{reason[:100]}..." if len(reason) > 100 else reason  # torch lists all that there could be
         raise InputError(
-            f"device={str(device)!r} cannot be used here: {reason}; use cpu, or see which there are: wordsway doctor",
+            f"device={str(device)!r} cannot be used here: {reason}; use cpu, or see which there are: "
+            "wordsway doctor --check",
             argument="device",
         ) from None
     return found

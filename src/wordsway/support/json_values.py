@@ -4,7 +4,15 @@ import math
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+if TYPE_CHECKING:
+    from torch import Tensor
+else:
+
+    class Tensor:
+        """Stands for torch's in the fields of results that are read without torch."""
+
 
 _INFINITE = "infinite"  # how JSON, which has no infinity, says it
 
@@ -25,7 +33,7 @@ def to_values(thing: Any) -> Any:
 def read_fields(kind: type, values: Mapping[str, Any], given: Sequence[str] = ()) -> dict[str, Any]:
     """Read the fields of a dataclass from JSON values: a TypeError says which is missing, unknown or of a wrong
     type. Fields that are `given` otherwise may be missing."""
-    hints, known = get_type_hints(kind), {each.name: each for each in fields(kind)}
+    hints, known = get_type_hints(kind, localns={"Tensor": Tensor}), {each.name: each for each in fields(kind)}
     unknown = [name for name in values if name not in known]
     if unknown:
         raise TypeError(f"{kind.__name__} has no field {unknown[0]!r}")
@@ -83,12 +91,45 @@ def _read_plain(hint: Any, value: Any, name: str) -> Any:
         return float(_checked(isinstance(value, int | float) and not isinstance(value, bool), value, name))
     if hint in (int, str, bool, type(None)):
         return _checked(type(value) is hint, value, name)
+    if hint is Tensor:
+        return _checked(_shape(value) is not None, value, name)
     import torch
 
     if hint is torch.Tensor or getattr(hint, "array_type", None) is torch.Tensor:
         _checked(isinstance(value, list), value, name)
         return torch.tensor(value, dtype=torch.float64)
     raise TypeError(f"{name!r} is of a type that files do not have: {hint}")
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """Return the shape of lists of numbers, as deep as they are; None where they are no rectangle."""
+    if isinstance(value, int | float):
+        return ()
+    if not isinstance(value, list):
+        return None
+    shapes = {_shape(item) for item in value}
+    inner = shapes.pop() if shapes else ()
+    return None if shapes or inner is None else (len(value), *inner)
+
+
+class KeptAsList:
+    """A field with a tensor that is set as a list when a result is read: the tensor is made when it is asked for."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        if owner is None:
+            return self
+        value = vars(owner)[self.name]
+        if isinstance(value, list):
+            import torch
+
+            value = vars(owner)[self.name] = torch.tensor(value, dtype=torch.float64)
+        return value
+
+    def __set__(self, owner: Any, value: Any) -> None:
+        vars(owner)[self.name] = value
 
 
 def _checked(right: bool, value: Any, name: str) -> Any:

@@ -148,6 +148,8 @@ class Budget(StrEnum):
     thorough = "thorough"
 
 
+STEP = "step"  # the budget of one gradient step a word, of models only
+ENCODER = "minilm"  # what embeds a text for a map, unless given
 BUDGETS = {Budget.quick.value: 0.25, Budget.default.value: 1.0, Budget.thorough.value: 4.0}  # of what suits a view
 Aim = Literal["align", "error", "penalized"]
 OBJECTIVES: tuple[str, ...] = get_args(Aim)  # of a move that is to flip a label

@@ -18,6 +18,7 @@ from wordsway.support.errors import InputError, one_line
 from wordsway.support.public_gate import public
 
 VARIABLE = "WORDSWAY_OWN"
+_found: dict[tuple[str, ...], Path] = {}  # the files of modules, by module and sys.path
 _SPEC = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -78,6 +79,13 @@ def _source(module: str) -> Path:
     """Find the file of a module; packages above it are not imported to find it."""
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
+    place = (module, *sys.path)  # to search all of them for each cell of a study would take longer than a small cell
+    if place not in _found or not _found[place].is_file():
+        _found[place] = _searched(module)
+    return _found[place]
+
+
+def _searched(module: str) -> Path:
     importlib.invalidate_caches()
     where, name, spec = None, "", None
     for part in module.split("."):

@@ -18,8 +18,8 @@ from wordsway.maps.attention.heads import HeadsView
 from wordsway.maps.attention.layer import AttentionLayer, check_weights, draw_factors, head_rank
 from wordsway.maps.base import View
 from wordsway.support.devices import precise
+from wordsway.support.plain_checks import check_size
 from wordsway.support.public_gate import public
-from wordsway.tokens import check_size
 
 
 @public

@@ -23,9 +23,9 @@ from wordsway.maps.base import PlainView, Prepared, Unshared, View
 from wordsway.maps.recipe_numbers import check_temperature
 from wordsway.support.errors import InputError
 from wordsway.support.names import SCORES
+from wordsway.support.plain_checks import check_size
 from wordsway.support.public_gate import public
 from wordsway.support.seeds import normal
-from wordsway.tokens import check_size
 
 LINEAR = "linear"  # given as a score: the recipe `LinearAttention`
 

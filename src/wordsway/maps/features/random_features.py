@@ -22,9 +22,9 @@ from wordsway.maps.recipe_numbers import check_depth
 from wordsway.support.devices import find_device, find_dtype, precise
 from wordsway.support.errors import InputError
 from wordsway.support.memory import GIB, require
+from wordsway.support.plain_checks import check_size
 from wordsway.support.public_gate import public
 from wordsway.support.seeds import normal
-from wordsway.tokens import check_size
 
 
 @public

@@ -24,9 +24,9 @@ from wordsway.support.cancelling import Cancel, ask_around
 from wordsway.support.errors import InputError
 from wordsway.support.memory import require
 from wordsway.support.names import SCORES
+from wordsway.support.plain_checks import check_size
 from wordsway.support.public_gate import public
 from wordsway.support.seeds import normal
-from wordsway.tokens import check_size
 
 NORMS = ("pre", "post", "none")
 POSITIONS = ("none", "sinusoidal", "rope")

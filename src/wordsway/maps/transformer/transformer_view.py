@@ -17,7 +17,7 @@ from wordsway.maps.ascents import LAYERED, Ascent
 from wordsway.maps.attention.scores.base import PooledScore
 from wordsway.maps.base import InnerProducts, View
 from wordsway.maps.transformer.random_transformer import Transformer
-from wordsway.tokens import check_tokens
+from wordsway.support.plain_checks import check_tokens
 
 _BATCH_BYTES = 2**27  # of activations of all layers that a batch of deltas keeps for its gradient: bounds memory
 

@@ -17,9 +17,10 @@ from wordsway.models.loading.locate import locate
 from wordsway.models.running.encoder import Encoder, check_text, warn_of
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
+from wordsway.support.plain_checks import check_size
 from wordsway.support.progress import Progress, shown_progress
 from wordsway.support.public_gate import public
-from wordsway.tokens import Tokens, check_size, normalize_rows
+from wordsway.tokens import Tokens, normalize_rows
 
 _SYNTHETIC = {"synthetic": SyntheticEncoder(), "correlated": SyntheticEncoder(correlation=0.5)}
 

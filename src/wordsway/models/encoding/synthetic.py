@@ -9,9 +9,10 @@ import torch
 from wordsway.models.running.encoder import Encoder, crop, plain_tokens
 from wordsway.models.running.word_ids import split_words
 from wordsway.support.errors import InputError
+from wordsway.support.plain_checks import check_size
 from wordsway.support.public_gate import public
 from wordsway.support.seeds import normal
-from wordsway.tokens import Tokens, as_text, check_size, share_direction
+from wordsway.tokens import Tokens, as_text, share_direction
 
 
 @public

@@ -11,10 +11,11 @@ from wordsway.models.encoding.synthetic import SyntheticEncoder
 from wordsway.models.running.hidden_states import PretrainedEncoder
 from wordsway.support.devices import find_device
 from wordsway.support.errors import InputError
+from wordsway.support.plain_checks import check_size
 from wordsway.support.progress import Progress, as_function, takes_progress
 from wordsway.support.public_gate import public
 from wordsway.support.seeds import generator, normal
-from wordsway.tokens import Tokens, check_size, find_word, normalize_rows, share_direction
+from wordsway.tokens import Tokens, find_word, normalize_rows, share_direction
 
 MARKS = ("##", "\u0120", "\u2581")  # how vocabularies mark a continued word, or a space before one
 

@@ -9,11 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from wordsway.support.errors import InputError
 from wordsway.support.public_gate import read_whole
-from wordsway.support.seeds import stream
 
 _NAME = re.compile(r"(reinit|reinit-layers):(.*?)(?:@(\d+))?", re.DOTALL)
 
@@ -45,6 +42,10 @@ def split_name(name: str) -> tuple[str, Redraw | None]:
 
 def draw_weights(factory: Any, config: Any, redraw: Redraw) -> Any:
     """A model whose weights come from the architecture's own law. The global random state is as it was afterwards."""
+    import torch
+
+    from wordsway.support.seeds import stream
+
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(stream(redraw.seed or 0, "reinit"))
         return factory.from_config(copy.deepcopy(config), dtype=torch.float32).eval()
@@ -52,6 +53,8 @@ def draw_weights(factory: Any, config: Any, redraw: Redraw) -> Any:
 
 def keep_embeddings(drawn: Any, trained: Any) -> None:
     """Give a model back those weights of another that its hidden state 0 is made of."""
+    import torch
+
     base = drawn.get_encoder() if drawn.config.is_encoder_decoder else drawn.base_model
     other = trained.get_encoder() if trained.config.is_encoder_decoder else trained.base_model
     names, weights = zip(*base.named_parameters(), strict=True)

@@ -18,11 +18,12 @@ from wordsway.models.moving.attention_weights import Attraction
 from wordsway.models.moving.batches import Batches, joined
 from wordsway.models.moving.map import PretrainedMap, add_rows
 from wordsway.models.running.model import At, Transformer
-from wordsway.search.ascent import FEWEST, maximize
+from wordsway.search.ascent import maximize
 from wordsway.search.finish import finish
 from wordsway.search.regions import FROM_THE_EDGE, Ball, Sphere
 from wordsway.support.errors import InputError
 from wordsway.support.names import BUDGETS
+from wordsway.support.plain_checks import FEWEST
 
 _GLIDE = replace(DEEP, budget=32)  # evaluations of each start: half of DEEP's, as every layer is searched on from there
 _REFINE = replace(DEEP, first_angle=0.2)  # starts from the best move known, which larger first steps would lose

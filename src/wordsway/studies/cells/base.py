@@ -11,12 +11,13 @@ its columns, its picture, and (the class methods) what a grid of such cells mean
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, TypeVar
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from wordsway.studies.panels.curve_panel import curve_picture
 from wordsway.studies.panels.scene import Picture
+
+if TYPE_CHECKING:
+    from torch import Tensor  # a study is planned and shown without it
 
 GB = 1e9
 PROCESS = 0.7 * GB  # of a process that does nothing yet
@@ -29,7 +30,7 @@ class Outcome:
     """The result of a cell: rows of a table, as JSON values, and perhaps arrays that are too large for one."""
 
     rows: list[dict[str, Any]]
-    arrays: dict[str, Tensor] = field(default_factory=dict)
+    arrays: "dict[str, Tensor]" = field(default_factory=dict)
 
 
 class Shelf:

@@ -3,21 +3,21 @@
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wordsway.datasets.training_sets import GaussianTask, RealTask, Task, choose_texts
-from wordsway.learning.flip_result import Flip
-from wordsway.learning.generalization import Generalization
-from wordsway.maps.named import base_name, check_name, copies, named_map
-from wordsway.measures.sensitivity import word_sensitivity
+from wordsway.maps.map_names import base_name, check_name
 from wordsway.studies.cells.base import PROCESS, WITH_MODEL, Outcome, Shelf
 from wordsway.studies.cells.grid_hooks import SYNTHETIC, OfEncoder, OfMap, OfTexts, OneTextForAllLengths
 from wordsway.studies.cells.text_cell import check_text_source
 from wordsway.studies.panels.flip_panel import PICTURE
 from wordsway.support.errors import InputError, RankWarning, SpanError
 from wordsway.support.names import OBJECTIVES, TRAININGS
-from wordsway.support.seeds import stream
-from wordsway.tokens import check_size
+from wordsway.support.plain_checks import check_size
+
+if TYPE_CHECKING:
+    from wordsway.datasets.training_sets import Task
+    from wordsway.learning.flip_result import Flip
+    from wordsway.learning.generalization import Generalization
 
 _OF_A_FLIP = ("gamma", "err", "bound", "alignment", "before", "moved", "after", "value", "evaluations")
 
@@ -95,6 +95,9 @@ class FlipCell(OfMap, OfTexts, OfEncoder, OneTextForAllLengths):
 
     def check_texts(self) -> None:
         if self.encoder != SYNTHETIC and self.data is not None:
+            from wordsway.datasets.training_sets import choose_texts
+            from wordsway.support.seeds import stream
+
             seed = stream(self.seed, "generalize", self.trial)
             longest = self.at_least or self.n
             choose_texts(self.data, self.train_size, longest, seed, self.encoder, self.shorter_than, self.padding)
@@ -112,6 +115,11 @@ class FlipCell(OfMap, OfTexts, OfEncoder, OneTextForAllLengths):
         return self.measure_with(Shelf())
 
     def measure_with(self, shelf: Shelf) -> Outcome:
+        from wordsway.learning.generalization import Generalization
+        from wordsway.maps.named import named_map
+        from wordsway.measures.sensitivity import word_sensitivity
+        from wordsway.support.seeds import stream
+
         task = shelf.keep(TrialTexts).task(self)
         X, y = task.texts(self.train_size + 1, self.n, self.d)
         d = X.shape[2]
@@ -146,6 +154,8 @@ class FlipCell(OfMap, OfTexts, OfEncoder, OneTextForAllLengths):
         return Outcome(rows)
 
     def memory(self) -> float:
+        from wordsway.maps.named import copies
+
         base = PROCESS if self.encoder == SYNTHETIC else WITH_MODEL
         texts = 8.0 * (self.train_size + 1) * self.n * (self.d or 768) * copies(self.map)
         return base + (13.0 if base_name(self.map) in ("rf", "drf") else 5.0) * texts + 24.0 * self.train_size**2
@@ -163,7 +173,7 @@ class FlipCell(OfMap, OfTexts, OfEncoder, OneTextForAllLengths):
         return f"{self.map} n={self.n} N={self.train_size} trial {self.trial + 1}"
 
 
-def _numbers(learner: Generalization, flip: Flip | None) -> dict[str, Any]:
+def _numbers(learner: "Generalization", flip: "Flip | None") -> dict[str, Any]:
     """Of a flip that is not defined, all are None."""
     found: dict[str, Any] = dict.fromkeys((*_OF_A_FLIP, "length", "update_seconds", "search_seconds"))
     if flip is not None:
@@ -180,12 +190,15 @@ class TrialTexts:
 
     def __init__(self) -> None:
         self._key: tuple[Any, ...] = ()
-        self._task: Task | None = None
+        self._task: "Task | None" = None
         # The most texts and tokens that cells asked for so far: the next trial is read with as many at once.
         self._most = self._longest = 0
 
-    def task(self, cell: FlipCell) -> Task:
+    def task(self, cell: FlipCell) -> "Task":
         """Return the texts of a cell's trial; they are read if they are others than the last ones, or too few."""
+        from wordsway.datasets.training_sets import GaussianTask, RealTask
+        from wordsway.support.seeds import stream
+
         key = (cell.seed, "generalize", cell.trial)
         if cell.encoder == SYNTHETIC:
             return GaussianTask(key)

@@ -6,9 +6,7 @@ Each class is for kinds with the fields that it names, and a kind may have sever
 from collections.abc import Mapping
 from typing import Any
 
-from wordsway.maps.named import base_name
-from wordsway.models.loading.load import width
-from wordsway.models.loading.locate import locate
+from wordsway.maps.map_names import base_name
 from wordsway.models.loading.reinit import split_name
 from wordsway.studies.cells.base import Cell
 from wordsway.support.errors import InputError, StudyError
@@ -81,7 +79,12 @@ class OfEncoder(Cell):
     @classmethod
     def most_coordinates(cls, values: Mapping[str, Any]) -> int | None:
         encoder = values.get("encoder", SYNTHETIC)
-        return None if not isinstance(encoder, str) or encoder == SYNTHETIC else width(locate(encoder))
+        if not isinstance(encoder, str) or encoder == SYNTHETIC:
+            return None
+        from wordsway.models.loading.load import width
+        from wordsway.models.loading.locate import locate
+
+        return width(locate(encoder))
 
 
 class OfModel(Cell):

@@ -5,17 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wordsway.measures.attention_maps import attention_maps
-from wordsway.measures.layer_profile import layer_profile
-from wordsway.measures.prompts import compare_prompts
-from wordsway.models.loading.load import open_model
-from wordsway.models.moving.map import PretrainedMap
-from wordsway.search.ascent import check_budget
 from wordsway.studies.cells.base import GB, WITH_MODEL, Cell, Outcome
 from wordsway.studies.cells.grid_hooks import OfModel
 from wordsway.studies.panels.model_panels import ANSWERS, ATTENTION, LAYERS
 from wordsway.support.errors import InputError
-from wordsway.tokens import check_size
+from wordsway.support.plain_checks import check_budget, check_size
 
 
 @dataclass(frozen=True)
@@ -43,6 +37,8 @@ class LayersCell(OfModel):
         check_size(self.noise_draws, "noise_draws", least=2)
 
     def measure(self) -> Outcome:
+        from wordsway.measures.layer_profile import layer_profile
+
         found = layer_profile(
             self.model,
             self.text,
@@ -95,6 +91,8 @@ class AttentionCell(OfModel):
             )
 
     def measure(self) -> Outcome:
+        from wordsway.measures.attention_maps import attention_maps
+
         moves = self.against is None
         assert self.token is not None or not moves
         found = attention_maps(
@@ -154,6 +152,8 @@ class PromptsCell(Cell):
         check_size(self.answer_tokens, "answer_tokens")
 
     def measure(self) -> Outcome:
+        from wordsway.measures.prompts import compare_prompts
+
         found = compare_prompts(self.model, self.before, self.after, answer_tokens=self.answer_tokens)
         row = {
             "answer_before": found.answer_before,
@@ -185,6 +185,9 @@ class PromptsCell(Cell):
 
 def word_at(model: str, text: str, token: int) -> int:
     """The number, from 1, of the word that a token belongs to; token 0 is the opening special one, if there is one."""
+    from wordsway.models.loading.load import open_model
+    from wordsway.models.moving.map import PretrainedMap
+
     tokens = PretrainedMap(open_model(model)).encode(text)
     if token >= len(tokens):
         raise InputError(

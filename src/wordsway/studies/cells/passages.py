@@ -3,7 +3,8 @@
 from functools import lru_cache
 
 from wordsway.datasets.labelled_texts import ShortageError, load_texts
-from wordsway.datasets.training_sets import PUBLISHED_BELOW, first_tokens, padded_tokens
+from wordsway.datasets.text_sources import PUBLISHED_BELOW
+from wordsway.datasets.training_sets import first_tokens, padded_tokens
 from wordsway.support.errors import InputError
 from wordsway.tokens import Tokens
 

@@ -2,11 +2,15 @@
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from wordsway.studies.cells.base import Outcome
-from wordsway.studies.cells.text_cell import Drawn, TextCell
+from wordsway.studies.cells.text_cell import TextCell
 from wordsway.studies.panels.curve_panel import curve_picture
-from wordsway.tokens import check_size
+from wordsway.support.plain_checks import check_size
+
+if TYPE_CHECKING:
+    from wordsway.studies.cells.drawn_text import Drawn
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class RandomChangeCell(TextCell):
         row |= {"largest": float(changes.max()), "predicted": self._predicted(drawn), "moved_token": drawn.token}
         return Outcome([row])
 
-    def _predicted(self, drawn: Drawn) -> float | None:
+    def _predicted(self, drawn: "Drawn") -> float | None:
         """ReLU random features: a unit g ~ N(0, 1) becomes g + s h, s = radius / |X|, and f = relu(g + s h) - relu(g)
         has E f^2 = s^2 / 2 - (s - atan s) / pi, by the arc-cosine kernel; E relu(g)^2 = 1 / 2."""
         if self.map != "rf":

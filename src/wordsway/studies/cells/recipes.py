@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from wordsway.datasets.labelled_texts import check_source
-from wordsway.maps.named import is_own, revision_of_map
-from wordsway.models.loading import sentiment
+from wordsway.maps.map_names import is_own, revision_of_map
+from wordsway.models.loading.installed import SENTIMENT
 from wordsway.models.loading.locate import locate
 from wordsway.studies.cells.base import Cell
 from wordsway.studies.cells.kinds import kind_of, name_of, own_revision
@@ -25,10 +25,16 @@ def recipe_of(cell: Cell) -> dict[str, Any]:
 def cell_of(recipe: dict[str, Any]) -> Cell:
     """Make the cell of a recipe."""
     kind = kind_of(recipe["measure"])
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     values: dict[str, Any] = {name: value for name, value in recipe.items() if name != "measure"}
     values = {k: tuple(v) if get_origin(hints[k]) is tuple else v for k, v in values.items()}
     return kind(**values)
+
+
+@lru_cache(maxsize=64)
+def _hints(kind: type[Cell]) -> dict[str, Any]:
+    """Find the types of a kind's fields, once: every cell asks for them."""
+    return get_type_hints(kind)
 
 
 def key_of(recipe: dict[str, Any], revision: str = "", version: int = RESULT_VERSION) -> str:
@@ -52,7 +58,7 @@ def revision_of(cell: Cell) -> str:
 
 @lru_cache(maxsize=16)
 def _model_revision(name: str) -> str:
-    return locate("minilm" if name == sentiment.NAME else name).revision
+    return locate("minilm" if name == SENTIMENT else name).revision
 
 
 @lru_cache(maxsize=16)
@@ -63,12 +69,12 @@ def _file_revision(path: Path, changed: int) -> str:
 
 def is_axis(kind: type[Cell], name: str) -> bool:
     """Whether a list of values for a field means one cell each; a field that is a list itself is none."""
-    return get_origin(get_type_hints(kind)[name]) is not tuple
+    return get_origin(_hints(kind)[name]) is not tuple
 
 
 def allows(kind: type[Cell], name: str, value: Any) -> bool:
     """Whether a value has the type that a field asks for; a whole number is a number, but true and false are none."""
-    return _allows(get_type_hints(kind)[name], value)
+    return _allows(_hints(kind)[name], value)
 
 
 def _allows(hint: Any, value: Any) -> bool:
@@ -85,7 +91,7 @@ def _allows(hint: Any, value: Any) -> bool:
 def wants(kind: type[Cell], name: str) -> str:
     """Describe what a field takes, for an error message."""
     words = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
-    hint = get_type_hints(kind)[name]
+    hint = _hints(kind)[name]
     if get_origin(hint) is tuple:
         return f"a list, each {words[get_args(hint)[0]]}"
     return " or ".join(words[option] for option in (get_args(hint) or (hint,)) if option in words)

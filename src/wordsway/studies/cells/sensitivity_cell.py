@@ -4,16 +4,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wordsway.maps import theory
-from wordsway.maps.named import base_name
-from wordsway.measures.question import Question
-from wordsway.measures.several_tokens import Several
-from wordsway.search.ascent import check_budget
+from wordsway.maps.map_names import base_name
 from wordsway.studies.cells.base import Outcome
 from wordsway.studies.cells.grid_hooks import SYNTHETIC
 from wordsway.studies.cells.text_cell import TextCell
 from wordsway.studies.panels.curve_panel import curve_picture
 from wordsway.support.errors import InputError, ZeroError
+from wordsway.support.plain_checks import check_budget
 
 _SEE = (
     "Word sensitivity: the largest relative change that moves of one token were found to make. Lines are means over "
@@ -52,6 +49,8 @@ class SensitivityCell(TextCell):
         super().__post_init__()
         check_budget(self.budget)
         if self.tokens_at_once is not None:
+            from wordsway.measures.several_tokens import Several
+
             Several.of(self.tokens_at_once, self.choose, self.ball, self.n)
         elif self.choose is not None or self.ball != "each":
             raise InputError(
@@ -63,6 +62,8 @@ class SensitivityCell(TextCell):
         return cell if cell.tokens_at_once is None else replace(cell, token=0)
 
     def measure(self) -> Outcome:
+        from wordsway.measures.question import Question
+
         drawn = self.drawn()
         X, phi, d = drawn.text, drawn.phi, drawn.d
         together: dict[str, Any] = {"token": drawn.token}
@@ -97,6 +98,8 @@ class SensitivityCell(TextCell):
         rows, which those of a real text are not."""
         if self.temperature != 1.0 or (self.encoder != SYNTHETIC and self.map not in ("rf", "drf")):
             return None
+        from wordsway.maps import theory
+
         moved = self.tokens_at_once or 1
         if self.map != "rf" and self.correlation and self.structure != "mean":
             return None

@@ -6,24 +6,19 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from wordsway.datasets.labelled_texts import ShortageError, load_texts
-from wordsway.models.loading.load import open_model, size
 from wordsway.models.loading.locate import locate
 from wordsway.models.loading.reinit import Redraw, split_name
-from wordsway.models.moving.layer_changes import evaluations_of, layer_changes
-from wordsway.models.moving.map import PretrainedMap
-from wordsway.models.running.model import Transformer
-from wordsway.search.ascent import check_budget
 from wordsway.studies.cells.base import WITH_MODEL, Outcome
 from wordsway.studies.cells.grid_hooks import OfModel, OfTexts, OneTextForAllLengths
 from wordsway.studies.panels.states_panel import PICTURE
 from wordsway.support.errors import InputError, TextWarning
-from wordsway.support.seeds import generator
-from wordsway.tokens import Tokens, check_size
+from wordsway.support.plain_checks import check_budget, check_size
+
+if TYPE_CHECKING:
+    from wordsway.models.running.model import Transformer
+    from wordsway.tokens import Tokens
 
 CONTENT, FUNCTION, PUNCTUATION = WORD_KINDS = ("content", "function", "punctuation")
 SPECIAL, ANY = "special", "any"
@@ -121,6 +116,9 @@ class StatesCell(OfModel, OfTexts, OneTextForAllLengths):
         return Redraw(redraw.kind, self.trial).named(base)
 
     def measure(self) -> Outcome:
+        from wordsway.models.loading.load import open_model
+        from wordsway.models.moving.layer_changes import layer_changes
+
         base, redraw = split_name(self.model)
         model = open_model(self.drawn_model)
         limit = model.encoder.limit
@@ -157,8 +155,12 @@ class StatesCell(OfModel, OfTexts, OneTextForAllLengths):
         ]
         return Outcome(rows)
 
-    def _text(self, model: Transformer, base: str) -> tuple[Tokens, tuple[int, ...]]:
+    def _text(self, model: "Transformer", base: str) -> "tuple[Tokens, tuple[int, ...]]":
         """The trial's text, cut to n tokens, and the tokens that move."""
+        import torch
+
+        from wordsway.models.moving.map import PretrainedMap
+
         phi, count, missing = PretrainedMap(model), _AT_ONCE, self.trial
         tried, complete = 0, False
         while not complete:
@@ -183,7 +185,7 @@ class StatesCell(OfModel, OfTexts, OneTextForAllLengths):
             f"word{place}, but trial {self.trial + 1} needs one more; use fewer trials, a smaller n or more texts"
         )
 
-    def _words(self, tokens: Tokens) -> list[tuple[int, ...]]:
+    def _words(self, tokens: "Tokens") -> list[tuple[int, ...]]:
         """The sets of tokens that may move."""
         if self.kind == SPECIAL:
             return [(int(k),) for k in tokens.special.nonzero()[:1]]
@@ -198,6 +200,10 @@ class StatesCell(OfModel, OfTexts, OneTextForAllLengths):
 
     def _drawn(self, words: list[tuple[int, ...]]) -> tuple[int, ...]:
         """By one number a trial, so that the same place of a text is drawn whatever its length and the model."""
+        import torch
+
+        from wordsway.support.seeds import generator
+
         place = torch.rand((), generator=generator(self.seed, "states", self.trial), dtype=torch.float64)
         return words[int(place * len(words))]
 
@@ -208,12 +214,16 @@ class StatesCell(OfModel, OfTexts, OneTextForAllLengths):
         return WITH_MODEL + (min(_GLIDES[self.budget], at_once) * layers + 2 * at_once) * block
 
     def seconds(self) -> float:
+        from wordsway.models.moving.layer_changes import evaluations_of
+
         d, layers, _ = self._size()
         once = 12.0 * d * d * self.n + 2.0 * d * self.n**2  # multiplications of one block
         blocks = _GLIDES[self.budget] * 32 * layers + evaluations_of(self.budget) * layers * (layers + 1) / 2
         return 0.3 + (6e-6 * d + 4.7e-11 * once) * blocks
 
     def _size(self) -> tuple[int, int, int]:
+        from wordsway.models.loading.load import size
+
         try:
             return size(locate(self.model))
         except InputError:
@@ -232,6 +242,8 @@ class StatesCell(OfModel, OfTexts, OneTextForAllLengths):
 @lru_cache(maxsize=8)
 def _pool(data: str, encoder: str, at_least: int, seed: int, count: int) -> tuple[tuple[str, ...], bool]:
     """The first texts in the order of `seed`, and whether there are no more: a larger count begins as a smaller one."""
+    from wordsway.datasets.labelled_texts import ShortageError, load_texts
+
     options: dict[str, Any] = {"seed": seed, "shorter_than": None, "at_least": at_least, "balance": False}
     try:
         return load_texts(data, count=count, encoder=encoder, **options).texts, False

@@ -2,50 +2,19 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
-from wordsway.datasets.training_sets import PADDINGS, PUBLISHED_LENGTH
-from wordsway.maps.base import FeatureMap
-from wordsway.maps.named import base_name, check_name, named_map
-from wordsway.search.regions import Sphere
+from wordsway.datasets.text_sources import PADDINGS, PUBLISHED_LENGTH
+from wordsway.maps.map_names import base_name, check_name
 from wordsway.studies.cells.base import PROCESS, WITH_MODEL
 from wordsway.studies.cells.grid_hooks import SYNTHETIC, OfEncoder, OfMap, OfTexts, OneTextForAllLengths
-from wordsway.studies.cells.passages import passage
-from wordsway.support.errors import InputError, ZeroError
-from wordsway.support.seeds import stream
-from wordsway.tokens import STRUCTURES, Tokens, check_correlation, check_size, check_tokens, synthetic_tokens
+from wordsway.support.errors import InputError
+from wordsway.support.plain_checks import STRUCTURES, check_correlation, check_size, check_tokens
+
+if TYPE_CHECKING:
+    from wordsway.studies.cells.drawn_text import Drawn
 
 _TextCell = TypeVar("_TextCell", bound="TextCell")
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """The text and the map of a cell, drawn by its seed and trial. `rows` is the text as (n, d), `text` the same with
-    its words where it is a real one, `token` the one that moves, by up to `radius`."""
-
-    text: Tokens | Tensor
-    phi: FeatureMap
-    token: int
-    radius: float
-
-    @property
-    def rows(self) -> Tensor:
-        return self.text.X if isinstance(self.text, Tokens) else self.text
-
-    @property
-    def d(self) -> int:
-        return self.rows.shape[1]
-
-    def random_changes(self, draws: int, seed: int) -> Float[Tensor, " draws"]:
-        """Relative changes of the features under random moves of the token, uniform on the sphere of its radius."""
-        view = self.phi.view(self.rows.double(), (self.token,), dtype=torch.float64)
-        if not view.base_norm > 0:
-            raise ZeroError("phi(X) is zero, so a change relative to it is not defined")
-        return view.relative_changes(Sphere(self.radius, 1, self.d).sample(draws, seed, "random", self.token))
 
 
 @dataclass(frozen=True)
@@ -116,31 +85,17 @@ class TextCell(OfMap, OfTexts, OfEncoder, OneTextForAllLengths):
         least = None if self.padding == "published" else self.at_least or self.n
         return replace(self, at_least=least, structure="mean")
 
-    def drawn(self) -> Drawn:
+    def drawn(self) -> "Drawn":
         """Draw the text and the map's weights."""
-        text, token = self._text()
-        d = (text.X if isinstance(text, Tokens) else text).shape[1]
-        weights = stream(self.seed, "curve", d, self.n, self.trial, "weights")
-        phi = named_map(self.map, self.n, d, weights, depth=self.depth, temperature=self.temperature)
-        return Drawn(text, phi, token, self.radius * math.sqrt(d))
+        from wordsway.studies.cells.drawn_text import draw  # needs torch, which a plan of cells does without
 
-    def _text(self) -> tuple[Tokens | Tensor, int]:
-        if self.encoder == SYNTHETIC:
-            d = self.d or 384
-            seed = stream(self.seed, "curve", d, self.n, self.trial, "text")
-            token: Any = 0 if self.token == "word" else self.token
-            return synthetic_tokens(self.n, d, seed, self.correlation, self.structure), token
-        assert self.data is not None
-        least = self.at_least or self.n
-        text = passage(self.data, self.encoder, self.layer, self.padding, least, self.seed, self.trial)[: self.n]
-        text = text if self.d is None else text.first_dims(self.d)
-        text = text.centered() if self.center else text
-        token = int((~text.special).nonzero()[0]) if self.token == "word" else self.token
-        return text, token
+        return draw(self)
 
     def check_texts(self) -> None:
         if self.encoder != SYNTHETIC:
-            self._text()
+            from wordsway.studies.cells.drawn_text import draw_text
+
+            draw_text(self)
 
     def memory(self) -> float:
         return self.bytes_for(1)

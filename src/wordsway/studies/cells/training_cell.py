@@ -3,19 +3,16 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from wordsway.learning.penalty import trained_output
-from wordsway.learning.probe import probe_sensitivity
 from wordsway.studies.cells.base import GB, PROCESS, Outcome
 from wordsway.studies.cells.grid_hooks import OfTexts
-from wordsway.studies.cells.small_models import Course, Split, corpus, new_classifier, scores
 from wordsway.studies.panels.training_panel import PICTURE
 from wordsway.support.errors import InputError
-from wordsway.support.seeds import Key, stream
-from wordsway.tokens import check_size
+from wordsway.support.plain_checks import check_size
+
+if TYPE_CHECKING:
+    from wordsway.studies.cells.small_models import Split
 
 REGIMES = ("plain", "penalty", "bonus", "noise")
 _SMOOTH = 20  # steps that a shown loss is the mean of
@@ -82,12 +79,20 @@ class TrainingCell(OfTexts):
                 f"eval_every={self.eval_every} does not divide steps={self.steps}: use one that does",
                 argument="eval_every",
             )
-        trained_output(self.output)
+        if self.output != "pooled:first":  # the usual one is known to train; to ask loads torch
+            from wordsway.learning.penalty import trained_output
+
+            trained_output(self.output)
 
     def settle(self) -> "TrainingCell":
         return replace(self, strength=0.0) if self.regime == "plain" else self
 
     def measure(self) -> Outcome:
+        import torch
+
+        from wordsway.studies.cells.small_models import Course, Split, corpus, new_classifier
+        from wordsway.support.seeds import Key, stream
+
         key: Key = (self.seed, "training", self.trial)
         data, tokenizer, lengths = corpus(self.data)
         split = Split.draw(data, self.train_pairs, self.train_reviews, key)
@@ -105,7 +110,11 @@ class TrainingCell(OfTexts):
                     rows.append(self._row(model, split, step, losses))
         return Outcome(rows)
 
-    def _row(self, model: Any, split: Split, step: int, losses: Sequence[float]) -> dict[str, Any]:
+    def _row(self, model: Any, split: "Split", step: int, losses: Sequence[float]) -> dict[str, Any]:
+        from wordsway.learning.probe import probe_sensitivity
+        from wordsway.studies.cells.small_models import corpus, scores
+        from wordsway.support.seeds import stream
+
         data, tokenizer, lengths = corpus(self.data)
         sides = [side for pair in split.held_out_pairs for side in pair]
         found = scores(model, data, tokenizer, [*sides, *split.held_out])

@@ -2,23 +2,20 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wordsway.maps.named import base_name, check_name
+from wordsway.maps.map_names import base_name, check_name
 from wordsway.measures.flip_radii import FlipRadii
-from wordsway.measures.one_step import STEP, word_steps
 from wordsway.measures.profile_result import RadiusProfile
-from wordsway.measures.question import ENCODER, Question
-from wordsway.measures.sensitivity import check_effort
-from wordsway.measures.text_answer import SMALL, WHOLE, answer_text
-from wordsway.models.loading.load import open_model
-from wordsway.models.moving.map import PretrainedMap
 from wordsway.studies.cells.base import GB, WITH_MODEL, Cell, Outcome
 from wordsway.studies.cells.states_cell import word_kind
 from wordsway.support.errors import InputError
-from wordsway.support.names import BUDGETS
+from wordsway.support.names import BUDGETS, ENCODER, STEP
+from wordsway.support.plain_checks import check_effort, check_size
 from wordsway.support.progress import tell_within
-from wordsway.tokens import check_size
+
+if TYPE_CHECKING:
+    from wordsway.models.moving.map import PretrainedMap
 
 
 @dataclass(frozen=True)
@@ -66,6 +63,8 @@ class WordsCell(Cell):
         return replace(self, budget="default") if self.budget is None else self
 
     def measure(self) -> Outcome:
+        from wordsway.measures.text_answer import answer_text
+
         if self.map is not None:
             rows = self._of_map(self.map)
         elif self.budget == STEP:
@@ -83,11 +82,17 @@ class WordsCell(Cell):
             rows = _of_flips(answer) if isinstance(answer, FlipRadii) else _of_profile(answer)
         return Outcome([{**row, "word_kind": word_kind(row["word_text"])} for row in rows])
 
-    def opened(self) -> PretrainedMap:
+    def opened(self) -> "PretrainedMap":
         """Open the model with the output that is measured."""
+        from wordsway.models.loading.load import open_model
+        from wordsway.models.moving.map import PretrainedMap
+
         return PretrainedMap(open_model(self.model), self.output)
 
     def _stepped(self) -> list[dict[str, Any]]:
+        from wordsway.measures.one_step import word_steps
+        from wordsway.measures.text_answer import SMALL
+
         phi, radius = self.opened(), SMALL if self.radius is None else self.radius
         rows = []
         for step in word_steps(phi, phi.encode(self.text, self.max_tokens), radius, self.seed):
@@ -100,6 +105,9 @@ class WordsCell(Cell):
         return rows
 
     def _of_map(self, map: str) -> list[dict[str, Any]]:
+        from wordsway.measures.question import Question
+        from wordsway.measures.text_answer import WHOLE
+
         radius = WHOLE if self.radius is None else self.radius
         options: dict[str, Any] = {"radius": radius, "budget": self.budget, "max_tokens": self.max_tokens}
         question = Question(self.text, map=map, **options, random_draws=0, seed=self.seed)

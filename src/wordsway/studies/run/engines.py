@@ -26,6 +26,7 @@ from wordsway.support.stopping import signals_held
 
 _SHARE = 0.85  # of the memory that is available when a run begins
 _TRIES = 2  # times that a cell may take its process down
+_AHEAD = 2  # cells handed out for each worker: one waits while another runs, so that small ones leave no gap
 _STARTS = 5  # times that workers are started: somebody may kill one meanwhile
 _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _LOOK = 0.5  # seconds after which the shares of running cells are read
@@ -112,7 +113,7 @@ class Processes(Engine):
             while waiting or suspects or running:
                 alone = suspects if suspects else None
                 queue = alone if alone is not None else waiting
-                while queue and len(running) < (1 if alone is not None else self._count):
+                while queue and len(running) < (1 if alone is not None else _AHEAD * self._count):
                     job = queue[0]
                     refused = too_large(job, budget, "this machine")
                     if refused is not None:

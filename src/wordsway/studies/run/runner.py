@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
-from wordsway.maps.named import check_allowed, is_own
+from wordsway.maps.map_names import check_allowed, is_own
 from wordsway.studies.run.engines import Engine, make_engine
 from wordsway.studies.run.store import Result, Store
 from wordsway.studies.run.tables import Table, read_table

@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-import torch
-
 from wordsway import __version__
 from wordsway.studies.cells.base import Cell, Outcome, Shelf
 from wordsway.studies.cells.recipes import RESULT_VERSION, cell_of, revision_of
@@ -93,6 +91,8 @@ def _check_same(recipe: dict[str, Any], revision: str, result_version: int) -> N
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Sums of several threads depend on their number: on one, a cell gives the same bits whatever the engine is."""
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
