@@ -5,7 +5,7 @@ three minimum-norm attacks of foolbox find it: DDN, DeepFool and Carlini-Wagner,
 many gradients for each word. (DeepFool stops by itself where it has crossed the boundary.) Peers run with the settings
 that did best on the texts of `--tune`, which the reported texts share nothing with. Every move is checked by a plain
 run. `--source FILE --texts N --seed S` takes texts of 12 to 20 tokens from a file instead, drawn by the seed, which is
-that of our search, too.
+that of our search, too. `--peers DDN` leaves out the others.
 
 Needs the extra `bench`: foolbox.
 """
@@ -120,11 +120,14 @@ def tune(phi: ws.PretrainedMap, gradients: int) -> None:
             print(f"{name:15} {mean:.4f} {options}", flush=True)
 
 
-def compare(phi: ws.PretrainedMap, texts: Sequence[str], gradients: int, most: int, seed: int) -> None:
+def compare(
+    phi: ws.PretrainedMap, texts: Sequence[str], gradients: int, most: int, seed: int, names: Sequence[str]
+) -> None:
     """Print a table of words, and on how many wordsway is no larger."""
     peers = {
         name: next(make for options, make in choices if options == BEST[name])
         for name, choices in settings(gradients).items()
+        if name in names
     }
     rows: list[tuple[float, ...]] = []
     print(f"| word | wordsway | {' | '.join(peers)} |\n|---|---|{'---|' * len(peers)}")
@@ -152,13 +155,14 @@ def compare(phi: ws.PretrainedMap, texts: Sequence[str], gradients: int, most: i
         ratio = math.exp(sum(math.log(row[k] / row[0]) for row in rows) / len(rows))
         print(f"no larger than {name} on {no_larger} of {len(rows)} words; {name} is {ratio:.3f} times as large")
     best = sum(row[0] <= min(row[1:]) for row in rows)
-    print(f"no larger than the best of the three on {best} of {len(rows)} words")
+    print(f"no larger than the best of these on {best} of {len(rows)} words")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gradients", type=int, default=200)
     parser.add_argument("--words", type=int, default=10, help="of each text, at most")
+    parser.add_argument("--peers", nargs="+", choices=BEST, default=list(BEST), help="all of them unless given")
     parser.add_argument("--tune", action="store_true")
     parser.add_argument("--source", help="of other texts: a file, or a name that load_texts knows")
     parser.add_argument("--texts", type=int, default=3, help="of the source")
@@ -171,4 +175,4 @@ if __name__ == "__main__":
         drawn = asked.source and ws.load_texts(
             asked.source, count=asked.texts, at_least=12, shorter_than=21, balance=False, seed=asked.seed
         )
-        compare(model, drawn.texts if drawn else TEXTS, asked.gradients, asked.words, asked.seed)
+        compare(model, drawn.texts if drawn else TEXTS, asked.gradients, asked.words, asked.seed, asked.peers)

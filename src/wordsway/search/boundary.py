@@ -7,7 +7,9 @@ has changed; the boundary is where it is zero.
 Seen from the text as it is, the boundary is a function of the direction: r(u) is how far one has to go. A run at r u
 gives the margin M and its gradient G, and with the slope s = G.u two things: a Newton step to the boundary,
 r(u) = r - M / s, and the gradient of log r(u) on the sphere, -(G - s u) / s, because G.(u dr + r du) = 0 on the
-boundary. So the nearest point is the minimum of a function on the sphere, and one run gives its value and gradient.
+boundary. So the nearest point is the minimum of a function on the sphere, and one run gives its value and gradient. A
+long Newton step can promise a length at which nothing flips, and a walk that believed it would stay there: so the
+promised length is run, too, before it counts.
 """
 
 import math
@@ -26,6 +28,7 @@ _LONGEST = 0.3  # step on the unit sphere
 _SHORTER = 0.35  # of a step after one that did not help
 _FIRST = 0.3  # of the gradient of log r: a first step, when no curvature is known
 _BELIEVED = 0.25  # of r: a Newton step to the boundary that is longer says nothing
+_NEAR = 0.03  # of r: a longer one is tried before its length counts, as it may promise too much
 _WIDEST = 1.5  # factor by which a glide changes r in one step
 _MOMENTUM = 0.8
 _IDLE, _GAIN = 8, 3e-5  # a descent ends when so many steps have shortened no track by more than this share
@@ -86,31 +89,34 @@ def glide(
 def descend(margin: Margin, u: Float[Tensor, "g b d"], r: Float[Tensor, "g b"], steps: int) -> tuple[Edge, Edge, int]:
     """Minimise log r(u) by quasi-Newton steps on the sphere. Returns the shortest moves that did change the prediction,
     the last directions with the lengths that Newton steps promise there, and the number of steps taken."""
-    m, length, gradient = _measured(margin, u, r)
+    m, promised, gradient, near = _measured(margin, u, r)
     flipped = Edge(u, torch.where(m > 0, r, math.inf))
     history, share, scale = _History(), torch.ones_like(r)[..., None], torch.full_like(r, _FIRST)[..., None]
+    length, again, ahead = torch.where(near, promised, math.inf), ~near & promised.isfinite(), u
     taken, checked = 1, length
     for taken in range(2, steps + 1):
         step = history.newton(gradient, scale, u)
         step = torch.where(_dot(step, gradient) > 0, step, scale * gradient)
         step = step * (share * (_LONGEST / _length(step)).clamp(max=1.0))
-        ahead = _unit(u + step)
         known = torch.where(length.isfinite(), length, r)
         trial = known * (1 - 0.5 * _dot(step, gradient)[..., 0]).clamp(0.8, 1.0)  # as of a quadratic
-        m, promised, new = _measured(margin, ahead, trial)
+        ahead = torch.where(again[..., None], ahead, _unit(u + step))
+        trial = torch.where(again, promised, trial)
+        m, promised, new, near = _measured(margin, ahead, trial)
         shorter = (m > 0) & (trial < flipped.r)
         flipped = Edge(torch.where(shorter[..., None], ahead, flipped.u), torch.where(shorter, trial, flipped.r))
-        better = (promised < length)[..., None]
+        again = ~near & (promised < length)  # a long Newton step must be tried before it counts
+        better = (near & (promised < length))[..., None]
         history.carry(better, ahead)
         s, y = _tangent(ahead - u, ahead), _tangent(gradient, ahead) - new
-        useful = (_dot(s, y) > 1e-10 * _length(s) * _length(y)) & promised.isfinite()[..., None]
+        useful = (_dot(s, y) > 1e-10 * _length(s) * _length(y)) & (promised.isfinite() & ~again)[..., None]
         history.add(s, y, useful)
         scale = torch.where(useful, _dot(s, y) / _dot(y, y).clamp(min=1e-30), scale)
-        share = torch.where(better, 1.0, share * _SHORTER)
+        share = torch.where(better, 1.0, torch.where(again[..., None], share, share * _SHORTER))
         u, gradient = torch.where(better, ahead, u), torch.where(better, new, gradient)
         length = torch.where(better[..., 0], promised, length)
         if taken % _IDLE == 0:
-            if bool((length > checked * (1 - _GAIN)).all()):
+            if bool((~again & (length > checked * (1 - _GAIN))).all()):
                 break
             checked = length
     return flipped, Edge(u, length), taken
@@ -128,16 +134,16 @@ def touch(values: Values, edge: Edge, most: Float[Tensor, "g 1"]) -> Edge:
     return Edge(edge.u, torch.where(edge.r.isfinite(), high, math.inf))
 
 
-def _measured(margin: Margin, u: Tensor, r: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Run at r u: the margin, r(u) by a Newton step (infinite where that is not to be believed), and minus the gradient
-    of log r(u), or just a direction to climb the margin in."""
+def _measured(margin: Margin, u: Tensor, r: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Run at r u: the margin, r(u) by a Newton step (infinite where that is not to be believed), minus the gradient of
+    log r(u), or just a direction to climb the margin in, and whether the boundary is so near that r(u) is right."""
     m, gradient = margin(u * r[..., None])
     slope = _dot(gradient, u)
     side = gradient - slope * u
     step = -m / slope[..., 0].clamp(min=1e-30)
     believed = (slope[..., 0] > 0) & (step.abs() <= _BELIEVED * r)
     down = torch.where(believed[..., None], side / slope.clamp(min=1e-30), _unit(side))
-    return m, torch.where(believed, r + step, math.inf), down
+    return m, torch.where(believed, r + step, math.inf), down, believed & (step.abs() <= _NEAR * r)
 
 
 class _History:

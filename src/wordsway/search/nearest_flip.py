@@ -36,12 +36,12 @@ class FlipEffort:
     places of others that it looked at, `near` gliding steps and a descent each."""
 
     starts: int = 2
-    wide: int = 40
-    kept: int = 1
-    walk: int = 16
+    wide: int = 36
+    kept: int = 2
+    walk: int = 24
     rounds: int = 1
-    visits: int = 2
-    near: int = 16
+    visits: int = 1
+    near: int = 8
     looked_at: int = 8
 
     def scaled(self, factor: float) -> "FlipEffort":
