@@ -16,6 +16,10 @@ from wordsway.support.errors import InputError, one_line
 from wordsway.support.stopping import signals_held
 
 _START_ONE = "start one (dask scheduler), or leave out --scheduler for workers of this machine"
+# What workers find in their environment. Dask's own choice also has the C library return freed memory to the system at
+# once (MALLOC_TRIM_THRESHOLD_): then every tensor is made of new pages, and a cell takes two to eight times as long.
+_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1)
 _STARTS = 3  # times that workers of this machine are started
 
 
@@ -48,11 +52,13 @@ class Dask(Engine):
 
     def _local_cluster(self, distributed: Any) -> Any:
         """Start workers of this machine; where one is killed meanwhile, again."""
+        from dask.config import set as configured
+
         options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
         problem: Exception | None = None
         for _ in range(_STARTS):
             try:
-                with warnings.catch_warnings(), signals_held():
+                with warnings.catch_warnings(), signals_held(), configured({_ENVIRONMENT: _ONE_THREAD}):
                     warnings.simplefilter("ignore")  # of ports that are taken
                     return distributed.LocalCluster(n_workers=self.workers, processes=True, **options)
             except (RuntimeError, OSError, TimeoutError) as error:
