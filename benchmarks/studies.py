@@ -23,6 +23,7 @@ class Nothing(Cell):
     """A cell that costs nothing."""
 
     first = "lower"
+    numbers = ("lower",)
 
     n: int = 1
 

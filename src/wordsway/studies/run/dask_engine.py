@@ -17,7 +17,7 @@ from wordsway.support.stopping import signals_held
 
 _START_ONE = "start one (dask scheduler), or leave out --scheduler for workers of this machine"
 # What workers find in their environment. Dask's own choice also has the C library return freed memory to the system at
-# once (MALLOC_TRIM_THRESHOLD_): then every tensor is made of new pages, and a cell takes two to eight times as long.
+# once (MALLOC_TRIM_THRESHOLD_): then every tensor is made of new pages, and small cells take twice the CPU time.
 _ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1)
 _STARTS = 3  # times that workers of this machine are started
