@@ -5,6 +5,7 @@ Peers are benchmark extras (`pip install '.[bench]'`), never dependencies. Ratio
 
 import argparse
 import csv
+import math
 import time
 import warnings
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor
 
 import wordsway as ws
+from wordsway.certificates.certify import certify
 from wordsway.models.loading.load import open_model
 from wordsway.models.moving.attention_weights import Attraction, draw_attention
 from wordsway.models.moving.map import PretrainedMap
@@ -258,6 +260,34 @@ def decisive(arguments: argparse.Namespace) -> None:
     print(f"in the top three: {top} of {len(rows)} by the list, {whole} by the vocabulary; the list flips {flips}")
 
 
+def bounds(arguments: argparse.Namespace) -> None:
+    """The proven bound of `last` against the search, at radius 1, and the seconds of a core that it takes."""
+    phi = ws.PretrainedMap("minilm", "last")
+    certify(phi.view(phi.encode("The first text of all takes longer.").X, [1]), 1.0)
+    for length, count in ((8, 3), (32, 3), (128, 1)):
+        if length < 100:
+            texts = ws.load_texts("sample", count=count, seed=arguments.seed, at_least=length + 2, balance=False).texts
+        else:  # the sample's are shorter
+            texts = (" ".join(ws.load_texts("sample", count=24, seed=arguments.seed).texts),)
+        for text in texts:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                X = phi.encode(text, length).X
+            tokens = sorted({1, length // 2, length - 2})
+            prepared = phi.prepare(X.double())
+            views = [prepared.view([token], dtype=torch.float32) for token in tokens]
+            seconds, upper = [], math.inf  # one bound for all words
+            for view in views:
+                began = time.process_time()
+                upper = certify(view, 1.0).upper or math.inf
+                seconds.append(time.process_time() - began)
+            radii = X.norm(dim=1).tolist()
+            found = ws.word_sensitivity(phi, X, tokens, radius=radii, certificate=False, random_draws=0)
+            ratios = [upper / entry.lower for entry in found.per_token]
+            print(f"{length:4d} tokens: upper / lower {min(ratios):.2f} to {max(ratios):.2f}; the bound took "
+                  f"{seconds[0]:.3f} s for the first word, {max(seconds[1:]):.3f} s for others")  # fmt: skip
+
+
 JOBS: dict[str, Callable[[argparse.Namespace], None]] = {
     "pgd": pgd,
     "loop": loop,
@@ -265,6 +295,7 @@ JOBS: dict[str, Callable[[argparse.Namespace], None]] = {
     "reviews": layer_curves,
     "heads": heads,
     "decisive": decisive,
+    "bounds": bounds,
 }
 
 
