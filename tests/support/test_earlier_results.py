@@ -38,7 +38,7 @@ def test_an_earlier_file_shows_the_table_that_it_showed(name: str, tmp_path: Pat
     file.write_text(json.dumps(kept["result"]), encoding="utf-8")
     result = ws.load_result(file)
     named = {} if "before" in kept["records"][0] else TODAY  # of replacements, text is the whole text
-    today = [{named.get(column, column): value for column, value in row.items()} for row in kept["records"]]
+    today = [{named.get(str(column), str(column)): value for column, value in row.items()} for row in kept["records"]]
     records = [named_ranks(row, today[0]) for row in json.loads(json.dumps(result.records()))]
     columns = today[0].keys()  # a table may have more of them by now, and its words in another order
     shown = [{column: row[column] for column in columns} for row in records]

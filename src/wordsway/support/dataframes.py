@@ -13,5 +13,5 @@ def frame(rows: Sequence[dict[str, Any]], attributes: Mapping[str, Any] | None =
     except ImportError:
         raise InputError("a data frame needs pandas: pip install pandas; .to_dict() needs nothing") from None
     made = pandas.DataFrame(list(rows))
-    made.attrs = dict(attributes or {})
+    made.attrs.update(attributes or {})
     return made
