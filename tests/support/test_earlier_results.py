@@ -16,7 +16,7 @@ from wordsway.support.registry import load_home
 
 FOLDER = Path(__file__).parent / "earlier_results"
 KEPT = {each["result"]["format"]: each for each in (json.loads(f.read_text("utf-8")) for f in FOLDER.iterdir())}
-TODAY: dict[str, str] = {"text": "word_text", "map": "subject"}  # columns that have another name by now
+TODAY = {"text": "word_text", "map": "subject"}  # columns that have another name by now
 WORDS = "I love her smile indeed".split()
 
 
@@ -37,10 +37,8 @@ def test_an_earlier_file_shows_the_table_that_it_showed(name: str, tmp_path: Pat
     file = tmp_path / "kept.json"
     file.write_text(json.dumps(kept["result"]), encoding="utf-8")
     result = ws.load_result(file)
-    named: dict[str, str] = {} if "before" in kept["records"][0] else TODAY  # of replacements, text is the whole text
-    today: list[dict[str, Any]] = [
-        {named.get(column, column): value for column, value in row.items()} for row in kept["records"]
-    ]
+    named = {} if "before" in kept["records"][0] else TODAY  # of replacements, text is the whole text
+    today = [{named.get(str(column), str(column)): value for column, value in row.items()} for row in kept["records"]]
     records = [named_ranks(row, today[0]) for row in json.loads(json.dumps(result.records()))]
     columns = today[0].keys()  # a table may have more of them by now, and its words in another order
     shown = [{column: row[column] for column in columns} for row in records]
