@@ -35,6 +35,7 @@ X = torch.ones(3, 4)
         ("load_result", ["a" * 5000], {}, "long"),
         ("load_study", ["\0"], {}, "NUL"),
         ("encode", [None], {}, "must be"),
+        ("compare_results", [range(10**30)], {}, "10,000,000 numbers"),
         ("compare_draws", ["a b"], {"weights": 10**9}, "10,000 draws"),
         ("layer_profile", ["minilm", "a b c"], {"word": 1, "noise_draws": 10**9}, "memory"),
     ],
@@ -52,7 +53,7 @@ def test_lists_and_further_arguments() -> None:
 
     assert called(["a"], 1, 2, x=0.5) == 3 and called(None) == 0
     wrong: Any
-    for wrong in ([["a", 3]], [None, 1, "b"], [["a"], 2**70]):
+    for wrong in ([range(4)], [["a", 3]], [None, 1, "b"], [["a"], 2**70]):
         with pytest.raises(ws.InputError):
             called(*wrong)
     with pytest.raises(ws.InputError, match="options must be a number, got 'b'"):

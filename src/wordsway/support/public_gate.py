@@ -20,6 +20,7 @@ Thing = TypeVar("Thing", bound=Callable[..., Any])
 LARGEST = 2**63 - 1  # whole number, of seeds too: what tensors, tables and the files of runs can hold
 _PLAIN = frozenset({int, float, bool, str, type(None)})  # whether one fits depends on its type alone
 _outermost: ContextVar[str | None] = ContextVar("outermost", default=None)  # the public call that the user made
+_MOST_OF_A_RANGE = 10**7  # numbers, which take no memory before they are a list
 _DEEPEST = 3  # lists within lists that are looked at: names, texts and numbers do not lie deeper
 
 
@@ -93,6 +94,10 @@ def _check_plain(value: Any, name: str, depth: int) -> None:
     """Refuse numbers and tensors that nothing here can work with, also inside lists and tables."""
     if isinstance(value, int):
         check_whole(value, name)
+    elif isinstance(value, range):
+        count = -((value.start - value.stop) // value.step)  # len() is an error beyond 63 bits
+        if count > _MOST_OF_A_RANGE:
+            raise InputError(f"{name} has more than {_MOST_OF_A_RANGE:,} numbers; give fewer", argument=name)
     elif isinstance(value, list | tuple | Set) and depth < _DEEPEST:
         numbers = [item for item in value if type(item) is int]
         for item in (min(numbers), max(numbers)) if numbers else ():
@@ -183,6 +188,8 @@ def _items_fit(inner: tuple[Any, ...], value: Any) -> bool:
     kind, *rest = inner or (Any,)
     if isinstance(value, str):  # one name for a list of names: the function says what it takes
         return any(each in (str, Any) for each in _options(kind))
+    if isinstance(value, range):
+        return all(_allows(kind, number) for number in value[:1])
     if not isinstance(value, list | tuple) or (rest and rest[0] is not Ellipsis):
         return True
     return all(_allows(kind, item) for item in _one_of_each_type(kind, value))
