@@ -53,7 +53,7 @@ def test_lists_and_further_arguments() -> None:
 
     assert called(["a"], 1, 2, x=0.5) == 3 and called(None) == 0
     wrong: Any
-    for wrong in ([range(4)], [["a", 3]], [None, 1, "b"], [["a"], 2**70]):
+    for wrong in ([torch.tensor(1.0)], [range(4)], [["a", 3]], [None, 1, "b"], [["a"], 2**70]):
         with pytest.raises(ws.InputError):
             called(*wrong)
     with pytest.raises(ws.InputError, match="options must be a number, got 'b'"):

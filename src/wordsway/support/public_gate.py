@@ -162,7 +162,8 @@ def _allows_one(hint: Any, value: Any) -> bool:
     if origin in (str, os.PathLike):
         return isinstance(value, origin)
     if origin in (Sequence, Iterable, list, tuple):
-        return isinstance(value, Iterable) and _items_fit(inner, value)
+        one = getattr(value, "ndim", 1) == 0  # a tensor of no dimension says that it can be gone through
+        return isinstance(value, Iterable) and not one and _items_fit(inner, value)
     if origin is Mapping or origin is dict:
         return isinstance(value, Mapping)
     if origin is Callable:
