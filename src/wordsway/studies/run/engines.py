@@ -107,7 +107,7 @@ class Processes(Engine):
         waiting, suspects = deque(jobs), deque[Job]()
         deaths: dict[str, int] = {}
         running: dict[Future[Report], Job] = {}
-        shares = Shares(_context(), self._count)
+        shares = Shares(_context(), _AHEAD * self._count)
         pool = _new_pool(self._count, shares)
         try:
             while waiting or suspects or running:
