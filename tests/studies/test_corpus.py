@@ -33,6 +33,7 @@ from wordsway.studies.corpus import COLUMNS
 from wordsway.studies.estimates import mean_interval
 from wordsway.studies.run import engines
 from wordsway.studies.run.store import Store
+from wordsway.studies.word_ranking import ranked
 from wordsway.testing.output_tests import small_model
 
 TEXTS = ["I love her smile", "A dull film, and a long one", "The soup was cold", "Not so good", "What a splendid day"]
@@ -182,6 +183,25 @@ class TestCorpus:
             ws.measure_texts(TEXTS[2:4], **options, columns={"id": [1, 2, 3]})
         with pytest.raises(ws.InputError, match="two columns would be called 'your_word'"):
             ws.measure_texts(TEXTS[2:4], **options, columns={"word": [1, 2], "your_word": [1, 2]})
+        with pytest.raises(ws.InputError, match="texts must be a list of texts; give one text in brackets"):
+            ws.measure_texts("one text", **options)
+        with pytest.raises(ws.InputError, match="got list of NoneType, str"):
+            ws.measure_texts(["a text", None], **options)  # pyright: ignore[reportArgumentType]
+
+    def test_shares_of_real_words_are_of_places_where_some_were_tried(self) -> None:
+        rows = [
+            {
+                "text_number": k,
+                "word_text": name,
+                "flips_at": 0.1 * k,
+                "easier_than": 0.5,
+                "real_word": real,
+                "tried": n,
+            }
+            for k, name, real, n in ((1, "a", "b", 5), (2, "a", None, 0), (1, ".", None, 0))
+        ]
+        lines = {line["text"]: line["real"] for line in ranked(rows, lambda row: row["word_text"], rare=True)}
+        assert lines == {"a": 1.0, ".": None}
 
     def test_intervals_need_three_texts_and_are_not_negative(self) -> None:
         rows = [{"text_number": k, "subject": "m", "word": 1, "word_text": word, "word_kind": "content",

@@ -134,6 +134,7 @@ def _grid(heading: str, rows: Sequence[dict[str, Any]], flips: bool) -> Table:
         if spans:
             digits = ".0%" if flips else ".2f"
             cells.append("-" if row["low"] is None else f"{row['low']:{digits}} to {row['high']:{digits}}")
-        cells += [f"{row[name]:.0%}" for name in (("flipped", "real") if flips else more)]
+        shares = [row[name] for name in (("flipped", "real") if flips else more)]
+        cells += ["-" if share is None else f"{share:.0%}" for share in shares]
         table.add_row(plain_cell(row["text"]), *cells, str(row["occurrences"]), str(row["texts"]))
     return table

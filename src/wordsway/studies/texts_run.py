@@ -188,6 +188,8 @@ def texts_run(
         raise InputError("give a model or a map: ws.measure_texts(texts, 'sentiment')", argument="model")
     field, given = ("model", model) if model is not None else ("map", map)
     subjects = (given,) if isinstance(given, str) else tuple(given or ())
+    if isinstance(texts, str):
+        raise InputError("texts must be a list of texts; give one text in brackets", argument="texts")
     listed: tuple[Any, ...] = tuple(texts)
     wrong = next((number for number, text in enumerate(listed, 1) if not isinstance(text, str)), None)
     if wrong is not None:

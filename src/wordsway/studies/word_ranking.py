@@ -75,7 +75,8 @@ def _line(name: str, rows: Rows, values: Sequence[float], flips: bool, together:
             line |= {"low": max(0.0, mean.low), "high": min(1.0, mean.high) if flips else mean.high}
     if flips:
         line["flipped"] = sum(row["flips_at"] is not None for row in rows) / len(rows)
-        line["real"] = sum(row["real_word"] is not None for row in rows) / len(rows)
+        tried = [row for row in rows if row.get("tried") != 0]  # no real word can take the place of some
+        line["real"] = sum(row["real_word"] is not None for row in tried) / len(tried) if tried else None
     elif "flips" in rows[0]:
         line["flips"] = statistics.fmean(row["flips"] for row in rows)
     return line

@@ -225,8 +225,11 @@ def _wanted(hint: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Show a value in a message: a short one itself, of others the type."""
+    """Show a value in a message: a short one itself, of others the type; of a list, also the types of its items."""
     if isinstance(value, str | int | float | None):
         text = repr(value)
         return text if len(text) <= 60 else f"{text[:57]}..."
+    if isinstance(value, list | tuple) and 0 < len(value):
+        kinds = sorted({type(item).__name__ for item in value[:1000]})
+        return f"{type(value).__name__} of {', '.join(kinds[:3])}"
     return type(value).__name__
