@@ -182,7 +182,7 @@ class FlipRadii(Result):
         unit = "in units of the word's own norm"
         notes = (
             f"flipped by: the nearest real word that changes the prediction, and its distance {unit}. In a word's "
-            f"place {count} of the nearest words were tried{self._untried}, whatever their grammar and meaning.",
+            f"place {count} of the nearest words were tried, whatever their grammar and meaning{self._untried}.",
             *(ranked if several else ()),
             f"flips at: the smallest change of the embedding found to flip the prediction, {unit}; a smaller one may "
             "exist.",
