@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float
@@ -73,9 +73,9 @@ class RandomAttention:
         """The rank of each head's W; None for a full Gaussian one."""
         return head_rank(self.heads, self.rank, d)
 
-    def sample(self, d: int, seed: int = 0, *, n: int | None = None) -> "Attention":
+    def sample(self, d: int, seed: int = 0, *, n: int | None = None) -> "Sampled":
         """Draw W. A layer takes texts of any length, so n is not needed; it is checked where given."""
-        if self.score == LINEAR:  # not typed: all other scores give a map with a W, which is what callers ask for
+        if self.score == LINEAR:
             return LinearAttention(self.heads, self.rank).sample(d, seed, n=n)  # pyright: ignore[reportReturnType]
         d, seed = check_size(d, "d"), check_size(seed, "seed", least=0)
         if n is not None:
@@ -188,3 +188,9 @@ class Attention(AttentionLayer):
         more = {"heads": recipe.heads, "rank": recipe.rank, "causal": recipe.causal, "window": recipe.window}
         shown = {key: value for key, value in more.items() if value != getattr(RandomAttention(), key)}
         return {"map": name, "score": recipe.score, "temperature": recipe.temperature, **shown, "seed": self.seed}
+
+
+if TYPE_CHECKING:
+    Sampled = Attention  # of all scores but linear: a map with a W, which is what callers ask for
+else:
+    Sampled = AttentionLayer
