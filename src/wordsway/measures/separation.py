@@ -25,10 +25,6 @@ class Separation:
     margin: float
     freedom: int
 
-    def above(self, first: float, second: float) -> bool:
-        """Whether the first mean is separated from the second and above it."""
-        return first - second > self.margin
-
 
 def separation(values: Sequence[Sequence[float]]) -> Separation | None:
     """Find the separation of some words, each with a value for each draw; None for one word or one draw."""
